@@ -1,0 +1,83 @@
+export { AssertionError, assert, unreachable } from './base/assert.ts';
+export { nearestName } from './base/nearest-name.ts';
+export { type Random, randomInteger, SeededRandom } from './base/random.ts';
+export { type Clock, type Instant, NEVER } from './base/time.ts';
+export type { CallObserver, CallRecord } from './contract/call-record.ts';
+export type {
+  Block,
+  Call,
+  CallContext,
+  CatalogueEntry,
+  Criticality,
+  DurationStatistic,
+  InferencePort,
+  Protocol,
+  VersionStatistics,
+  VersionView,
+} from './contract/inference-port.ts';
+export {
+  type BatchingSpec,
+  type ClassificationSpec,
+  type CostProfile,
+  type Derivation,
+  type DetectionSpec,
+  type ImageSpec,
+  type RunnerSpec,
+  TASKS,
+  type Task,
+  type TextSpec,
+  type VariantSpec,
+  type VersionSpec,
+  type VersionState,
+} from './contract/model.ts';
+export type {
+  BatchJob,
+  BatchReport,
+  JobPart,
+  PartReport,
+  PoolEvents,
+  RunnerPool,
+  RunnerReady,
+  RunnerState,
+  RunnerView,
+} from './contract/runner-port.ts';
+export type { BatchAxis, Signature, TensorSpec } from './contract/signature.ts';
+export type {
+  AnswerParameters,
+  PartOutput,
+  Span,
+  StageTimings,
+  TensorInput,
+  TensorOutput,
+  Want,
+  WorkDone,
+  WorkFailed,
+  WorkInput,
+  WorkRequest,
+  WorkResult,
+} from './contract/work.ts';
+export {
+  type FieldError,
+  GimbalError,
+  type GimbalErrorOptions,
+  isGimbalError,
+  toGimbalError,
+} from './errors/gimbal-error.ts';
+export {
+  type BreakerWeight,
+  ERROR_CODES,
+  ERROR_REGISTRY,
+  type ErrorCode,
+  type ErrorRow,
+  errorRow,
+  type Outcome,
+  type RetryAdvice,
+} from './errors/registry.ts';
+export {
+  byteSizeOf,
+  DATATYPES,
+  type Datatype,
+  datatypeOfOnnx,
+  isDatatype,
+  onnxTypeOf,
+} from './tensor/datatype.ts';
