@@ -66,6 +66,8 @@ export interface CatalogueEntry {
   readonly model: string;
   /** Ascending; empty when nothing is loaded. The last ready one takes requests that name no version. */
   readonly versions: readonly VersionView[];
+  /** Version folders that could not be read or loaded, and why (public text). */
+  readonly failures: readonly { readonly version: string; readonly reason: string }[];
 }
 
 /** Arena memory that belongs to a call until the call is closed. */

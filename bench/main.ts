@@ -1,0 +1,212 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Job, type JobSources, prepareJobs } from './jobs.ts';
+import { runBare, runLoad, type ServerUnderTest, startGimbal } from './measure.ts';
+import { runPeers } from './peers.ts';
+import { canPin } from './pinned.ts';
+import { treeUsage } from './process-tree.ts';
+import { type History, machine, type Row, table } from './report.ts';
+
+const USAGE = `Usage: npm run bench -- [options]
+  --jobs digits,image-tensor,jpeg,text   which jobs (default: all)
+  --connections 1,16,64                  closed-loop concurrencies
+  --rounds 3                             bare and server in turn, medians reported
+  --seconds 4                            measured time of each run, after 1 s of warm-up
+  --image-model FILE.onnx                a classifier of [n,3,224,224] "image" → 1,000 "scores" (default: the shipped lite0-int8)
+  --peers DIR                            also run the other servers that DIR/run.py finds installed, on its own jobs
+  --save NAME                            keep the result in bench/history/NAME.json and .md
+`;
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function main(): Promise<number> {
+  const options = readOptions();
+  if (!options) return 2;
+  const scratch = mkdtempSync(join(tmpdir(), 'gimbal-bench-'));
+  try {
+    return await measure(options, scratch);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+type Options = NonNullable<ReturnType<typeof readOptions>>;
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        jobs: { type: 'string', default: 'digits,image-tensor,jpeg,text' },
+        connections: { type: 'string', default: '1,16,64' },
+        rounds: { type: 'string', default: '3' },
+        seconds: { type: 'string', default: '4' },
+        'image-model': { type: 'string', default: 'examples/models/efficientnet/1/lite0-int8.onnx' },
+        peers: { type: 'string' },
+        save: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    if (values.help) {
+      process.stdout.write(USAGE);
+      process.exit(0);
+    }
+    return values;
+  } catch (error) {
+    say(`Cannot read the options: ${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    return undefined;
+  }
+}
+
+async function measure(options: Options, scratch: string): Promise<number> {
+  if (!canPin)
+    say(
+      'Not pinned: this machine has no taskset or one core; server and generator share cores, ratios are low.',
+    );
+  const models = join(scratch, 'models');
+  const sources = layModels(options['image-model'], models, scratch);
+  const wanted = options.jobs.split(',');
+  const jobs = (await prepareJobs(sources)).filter((job) => wanted.includes(job.name));
+  say('Starting the server…');
+  const server = await startGimbal(models);
+  const idle = treeUsage(server.pid);
+  const rows: Row[] = [];
+  try {
+    const connections = options.connections.split(',').map(Number);
+    for (let round = 1; round <= Number(options.rounds); round += 1) {
+      for (const job of jobs)
+        rows.push(
+          ...(await measureJob({
+            job,
+            server,
+            round,
+            connections,
+            seconds: Number(options.seconds),
+            scratch,
+          })),
+        );
+    }
+  } finally {
+    await server.stop();
+  }
+  const history: History = {
+    date: new Date().toISOString(),
+    machine: machine(),
+    imageModel: basename(options['image-model']),
+    startMs: Math.round(server.startMs),
+    idlePssBytes: idle?.pssBytes,
+    rows,
+  };
+  report(history, options.save);
+  if (options.peers !== undefined) await runPeers(options.peers, say);
+  return 0;
+}
+
+/** The served folder: digits, minilm, and the image model alone under its own name, one variant, no ladder. */
+function layModels(imageModelFile: string, models: string, scratch: string): JobSources {
+  const name = 'image';
+  mkdirSync(join(models, name, '1'), { recursive: true });
+  for (const example of ['digits', 'minilm'])
+    cpSync(join('examples/models', example), join(models, example), { recursive: true });
+  cpSync(imageModelFile, join(models, name, '1', 'model.onnx'));
+  cpSync('examples/models/efficientnet/1/labels.txt', join(models, name, '1', 'labels.txt'));
+  writeFileSync(
+    join(models, name, '1', 'version.yaml'),
+    [
+      'task: image-classification',
+      'labels: labels.txt',
+      'image: { size: [224, 224], crop: centre, cropRatio: 0.875, resize: bicubic, colour: rgb, layout: nchw, mean: [127, 127, 127], std: [128, 128, 128] }',
+      'classification: { activation: softmax, topK: 5 }',
+      'deadline: 60s',
+      '',
+    ].join('\n'),
+  );
+  const photos =
+    ['tests/fixtures/samples/images', 'examples/inputs'].find((folder) => existsSync(folder)) ?? '.';
+  return {
+    imageModelFile,
+    imageModelName: name,
+    examples: 'examples/models',
+    photos,
+    scratch: join(scratch, 'bodies'),
+  };
+}
+
+async function measureJob(run: {
+  job: Job;
+  server: ServerUnderTest;
+  round: number;
+  connections: readonly number[];
+  seconds: number;
+  scratch: string;
+}): Promise<Row[]> {
+  const { job, server, round, seconds, scratch } = run;
+  const bare = await runBare(job, scratch, seconds);
+  say(
+    `round ${round}  ${job.name.padEnd(12)} bare            ${bare.itemsPerSecond.toFixed(0).padStart(8)} items/s`,
+  );
+  const rows: Row[] = [];
+  for (const connections of run.connections) {
+    const before = await batchSums(server.adminUrl, job);
+    const gimbal = await runLoad(server, job, {
+      mode: { kind: 'closed', connections, warmupSeconds: 1, seconds },
+      deadlineMs: undefined,
+      scratch,
+    });
+    const after = await batchSums(server.adminUrl, job);
+    const meanBatch = (after.rows - before.rows) / (after.batches - before.batches);
+    rows.push({
+      job: job.name,
+      round,
+      connections,
+      bare,
+      gimbal,
+      meanBatch: Number.isFinite(meanBatch) ? meanBatch : undefined,
+    });
+    const ratio = gimbal.load.goodPerSecond / bare.itemsPerSecond;
+    say(
+      `round ${round}  ${job.name.padEnd(12)} ${String(connections).padStart(2)} connections  ${gimbal.load.goodPerSecond.toFixed(0).padStart(8)} answers/s   ratio ${ratio.toFixed(3)}   p50 ${gimbal.load.latencyMs.p50} ms   batch ${meanBatch.toFixed(1)}`,
+    );
+  }
+  return rows;
+}
+
+/** Rows and batches so far, from the server's own batch-size histogram. */
+async function batchSums(adminUrl: string, job: Job): Promise<{ rows: number; batches: number }> {
+  const model = /models\/([^/]+)\//.exec(job.cases[0]?.path ?? '')?.[1] ?? '';
+  const text = await (await fetch(new URL('/metrics', adminUrl))).text();
+  const sum = (suffix: string): number =>
+    text
+      .split('\n')
+      .filter((line) => line.startsWith(`gimbal_batch_size_${suffix}{`) && line.includes(`model="${model}"`))
+      .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+  return { rows: sum('sum'), batches: sum('count') };
+}
+
+function report(history: History, save: string | undefined): void {
+  const facts = Object.entries(history.machine)
+    .map(([key, value]) => `${key} ${value}`)
+    .join(' · ');
+  const idle =
+    history.idlePssBytes === undefined ? 'not measured' : `${Math.round(history.idlePssBytes / 2 ** 20)} MiB`;
+  const text = [
+    `# Gimbal beside the bare runtime, ${history.date.slice(0, 10)}`,
+    '',
+    `${facts} · image model ${history.imageModel}`,
+    `Start to ready ${history.startMs} ms on one core (3 models) · memory of the tree when idle ${idle} (PSS)`,
+    '',
+    table(history),
+    '',
+    'Server tree on one core, generator on another; bare = onnxruntime-node in a loop on the server core in the same round; medians over the rounds.',
+    '',
+  ].join('\n');
+  process.stdout.write(text);
+  if (save === undefined) return;
+  mkdirSync('bench/history', { recursive: true });
+  writeFileSync(`bench/history/${save}.json`, `${JSON.stringify(history, null, 1)}\n`);
+  writeFileSync(`bench/history/${save}.md`, text);
+  say(`Kept in bench/history/${save}.{json,md}`);
+}
+
+process.exitCode = await main();

@@ -1,0 +1,178 @@
+import {
+  assert,
+  type BatchReport,
+  type Block,
+  type Call,
+  type CallContext,
+  GimbalError,
+  type Instant,
+  type Span,
+  type WorkRequest,
+  type WorkResult,
+} from '@gimbal/core';
+import type { Arena } from '../transport/arena.ts';
+
+/** What a call needs from the version that it talks to. */
+export interface CallTarget {
+  readonly arena: Arena;
+  submit(pending: PendingWork): void;
+  /** The client no longer wants the answer. */
+  cancel(pending: PendingWork): void;
+}
+
+/** A finished batch's output memory, shared by the calls whose parts were in it. */
+export class SharedReport {
+  readonly #report: BatchReport;
+  #holders: number;
+
+  constructor(report: BatchReport, holders: number) {
+    this.#report = report;
+    this.#holders = holders;
+    if (holders === 0) report.release();
+  }
+
+  drop(): void {
+    this.#holders -= 1;
+    assert(this.#holders >= 0, 'a batch report is dropped once by each holder');
+    if (this.#holders === 0) this.#report.release();
+  }
+}
+
+/** A work on its way through the engine, and the way back to its call. */
+export class PendingWork {
+  readonly call: HostCall;
+  readonly request: WorkRequest;
+  readonly deadline: Instant;
+  readonly enqueuedAt: Instant;
+  /** Set by the dispatcher: the engine's own object for this work. */
+  engineWork: unknown = undefined;
+  settled = false;
+  readonly #onSettled: (result: WorkResult) => void;
+
+  constructor(
+    call: HostCall,
+    request: WorkRequest,
+    times: { enqueuedAt: Instant; deadline: Instant },
+    onSettled: (result: WorkResult) => void,
+  ) {
+    this.call = call;
+    this.request = request;
+    this.enqueuedAt = times.enqueuedAt;
+    this.deadline = times.deadline;
+    this.#onSettled = onSettled;
+  }
+
+  /** The engine's verdict, exactly once; silent when the call has been closed meanwhile. */
+  settle(result: WorkResult): void {
+    assert(!this.settled, 'a work is settled once');
+    this.settled = true;
+    if (!this.call.closed) this.#onSettled(result);
+  }
+}
+
+/**
+ * One client call. Input memory returns when the call is closed and no runner reads it any more: a client that leaves
+ * in the middle of a run must not free what the runner still has mapped.
+ */
+export class HostCall implements Call {
+  readonly #target: CallTarget;
+  readonly #now: () => Instant;
+  readonly #context: CallContext;
+  readonly #deadline: Instant;
+  readonly #works: PendingWork[] = [];
+  #spans: Span[] = [];
+  #reports: SharedReport[] = [];
+  /** Batches now with a runner that read this call's memory. */
+  #running = 0;
+  #closed = false;
+
+  constructor(target: CallTarget, context: CallContext, timing: { deadline: Instant; now: () => Instant }) {
+    this.#target = target;
+    this.#context = context;
+    this.#deadline = timing.deadline;
+    this.#now = timing.now;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get context(): CallContext {
+    return this.#context;
+  }
+
+  reserve(byteLength: number): Block {
+    assert(!this.#closed, 'a closed call reserves nothing');
+    const { arena } = this.#target;
+    const span = arena.allocate(byteLength);
+    if (!span) throw refusal(byteLength, arena);
+    this.#spans.push(span);
+    return { span, bytes: arena.bytes.subarray(span.offset, span.offset + byteLength) };
+  }
+
+  release(block: Block): void {
+    const at = this.#spans.lastIndexOf(block.span);
+    assert(at >= 0, 'a block is released by the call that reserved it');
+    this.#spans.splice(at, 1);
+    this.#target.arena.free(block.span);
+  }
+
+  submit(request: WorkRequest, onSettled: (result: WorkResult) => void): void {
+    assert(!this.#closed, 'a closed call submits nothing');
+    const pending = new PendingWork(
+      this,
+      request,
+      { enqueuedAt: this.#now(), deadline: this.#deadline },
+      onSettled,
+    );
+    this.#works.push(pending);
+    this.#target.submit(pending);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const work of this.#works) if (!work.settled) this.#target.cancel(work);
+    for (const report of this.#reports) report.drop();
+    this.#reports = [];
+    this.#freeWhenIdle();
+  }
+
+  /** A runner starts to read this call's memory. */
+  batchStarted(): void {
+    this.#running += 1;
+  }
+
+  /** The runner is done with it, or dead. */
+  batchEnded(): void {
+    this.#running -= 1;
+    assert(this.#running >= 0, 'a batch ends once for each call in it');
+    this.#freeWhenIdle();
+  }
+
+  /** Keeps output memory until the call is closed. */
+  hold(report: SharedReport): void {
+    if (this.#closed) report.drop();
+    else this.#reports.push(report);
+  }
+
+  #freeWhenIdle(): void {
+    if (!this.#closed || this.#running > 0) return;
+    for (const span of this.#spans) this.#target.arena.free(span);
+    this.#spans = [];
+  }
+}
+
+function refusal(byteLength: number, arena: Arena): GimbalError {
+  if (byteLength > arena.capacity) {
+    return new GimbalError(
+      'INPUT_TOO_LARGE',
+      `Cannot take the input: it needs ${byteLength} bytes, expected at most ${arena.capacity}`,
+    );
+  }
+  return new GimbalError(
+    'OVERLOADED',
+    `Cannot take the input: the memory for waiting requests is full (${arena.used} of ${arena.capacity} bytes), expected room for ${byteLength}`,
+    { retryAfterMs: 1000 },
+  );
+}

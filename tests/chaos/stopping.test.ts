@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually, GimbalUnderTest, processesTitled } from '../harness/gimbal.ts';
+import { SteadyLoad, TestClient } from '../harness/load.ts';
+import { ModelFolder } from '../harness/models.ts';
+
+let models: ModelFolder;
+let server: GimbalUnderTest;
+
+beforeEach(async () => {
+  models = new ModelFolder(['digits-mlp', 'add-sub']);
+  server = await GimbalUnderTest.start(models.path);
+});
+
+afterEach(async () => {
+  await server?.stop();
+  models?.remove();
+});
+
+const row = JSON.stringify({ input: Array.from({ length: 64 }, (_, index) => index % 17) });
+
+it('the host killed with -9 leaves no runner behind', async () => {
+  const pids = (await server.runners()).map((runner) => runner.pid);
+  expect(pids.length).toBeGreaterThanOrEqual(2);
+  server.signal('SIGKILL');
+  await server.exited;
+  const left = (): number[] => processesTitled('gimbal-runner').filter((pid) => pids.includes(pid));
+  await eventually('all its runners are gone', () => left().length === 0, 10_000);
+});
+
+it('SIGTERM under load: no request fails while balancers notice, exit code 0, no process left', async () => {
+  const client = new TestClient(server.http);
+  const pids = (await server.runners()).map((runner) => runner.pid);
+  const load = new SteadyLoad(8, () => client.post('/v1/models/digits-mlp/predict', row));
+  await eventually('load flows', () => load.seen.length > 200);
+  server.signal('SIGTERM');
+  // A balancer: it stops sending when readiness fails, as the lame-duck time is there for.
+  await eventually(
+    'readiness fails at once',
+    async () => (await fetch(`${server.http}/readyz`)).status === 503,
+  );
+  const atNotice = load.seen.length;
+  await eventually(
+    'requests are still answered in the lame-duck time',
+    () => load.seen.length > atNotice + 50,
+  );
+  await load.stop();
+  const exit = await server.exited;
+  client.close();
+  expect(load.failures).toEqual([]);
+  expect(exit).toEqual({ code: 0, signal: null });
+  expect(processesTitled('gimbal-runner').filter((pid) => pids.includes(pid))).toEqual([]);
+});
+
+it('answers carry Connection: close while draining', async () => {
+  server.signal('SIGTERM');
+  await eventually(
+    'draining is seen',
+    async () => {
+      const client = new TestClient(server.http, 1);
+      const answer = await client.post('/v1/models/digits-mlp/predict', row);
+      client.close();
+      return answer.status === 200 && answer.connectionHeader === 'close';
+    },
+    2_500,
+  );
+});
+
+it('a second signal shortens the drain', async () => {
+  const client = new TestClient(server.http);
+  expect((await client.post('/v1/models/digits-mlp/predict', row)).status).toBe(200);
+  server.signal('SIGTERM');
+  await eventually('draining', async () => (await fetch(`${server.http}/readyz`)).status === 503);
+  server.signal('SIGINT');
+  const exit = await server.exited;
+  client.close();
+  expect(exit.code).toBe(0);
+});

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GimbalUnderTest } from '../harness/gimbal.ts';
+import { ModelFolder } from '../harness/models.ts';
+
+// The field's load tool and a property-based API tester, unchanged; skipped with a message where they are not installed.
+const PERF_ANALYZER = process.env.GIMBAL_PERF_ANALYZER;
+const SCHEMATHESIS = process.env.GIMBAL_SCHEMATHESIS;
+const usable = (path: string | undefined): path is string => path !== undefined && existsSync(path);
+
+let models: ModelFolder;
+let server: GimbalUnderTest;
+
+beforeAll(async () => {
+  models = new ModelFolder(['digits-mlp', 'add-sub', 'string-echo', 'identity-fp32', 'examples/minilm']);
+  server = await GimbalUnderTest.start(models.path);
+});
+
+afterAll(async () => {
+  await server?.stop();
+  models?.remove();
+});
+
+describe('perf_analyzer', () => {
+  it.skipIf(usable(PERF_ANALYZER))('is skipped: not installed (set GIMBAL_PERF_ANALYZER)', () => {});
+  it.runIf(usable(PERF_ANALYZER)).each([
+    { model: 'digits-mlp', extra: [] },
+    { model: 'add-sub', extra: ['-b', '4'] },
+    { model: 'add-sub', extra: ['--input-tensor-format', 'json', '--output-tensor-format', 'json'] },
+    { model: 'identity-fp32', extra: ['--shape', 'INPUT0:1000'] },
+  ])('measures $model over HTTP ($extra)', async ({ model, extra }) => {
+    const address = new URL(server.http).host;
+    const { code, text } = await run(PERF_ANALYZER as string, [
+      ...[
+        '-m',
+        model,
+        '-u',
+        address,
+        '-i',
+        'http',
+        '--concurrency-range',
+        '4',
+        '-p',
+        '1000',
+        '-s',
+        '90',
+        '-r',
+        '4',
+      ],
+      ...extra,
+    ]);
+    expect(text).toContain('Inferences/Second');
+    expect(text).not.toContain('error');
+    expect(code).toBe(0);
+  });
+});
+
+describe('schemathesis', () => {
+  it.skipIf(usable(SCHEMATHESIS))('is skipped: not installed (set GIMBAL_SCHEMATHESIS)', () => {});
+  it.runIf(usable(SCHEMATHESIS))(
+    'finds no server error on the served OpenAPI document',
+    async () => {
+      const { code, text } = await run(SCHEMATHESIS as string, [
+        'run',
+        `${server.http}/openapi.json`,
+        ...[
+          '--checks',
+          'not_a_server_error',
+          '--max-examples',
+          '25',
+          '--seed',
+          '7',
+          '--no-color',
+          '--phases',
+          'examples,coverage,fuzzing',
+        ],
+        ...['--request-timeout', '20'],
+        // Unloading a model is an operation of the API: it would make the other operations fail rightly.
+        ...['--exclude-path-regex', 'repository/models'],
+      ]);
+      expect(code, text.slice(-6000)).toBe(0);
+    },
+    600_000,
+  );
+});
+
+function run(command: string, args: string[]): Promise<{ code: number | null; text: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let text = '';
+    const add = (chunk: Buffer): void => {
+      text += chunk.toString('utf8');
+    };
+    child.stdout.on('data', add);
+    child.stderr.on('data', add);
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, text }));
+  });
+}
