@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    reporters: process.env.CI ? ['default', './tools/ci-reporter.ts'] : ['default'],
     projects: [
       {
         test: {

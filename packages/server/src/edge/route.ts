@@ -1,5 +1,14 @@
-import type { CallContext, CallObserver, Clock, InferencePort, Protocol, Random } from '@gimbal/core';
-import type { Exchange } from '../http1/exchange.ts';
+import type {
+  CallContext,
+  CallObserver,
+  Clock,
+  InferencePort,
+  Protocol,
+  Random,
+  StageTimings,
+  VersionView,
+} from '@gimbal/core';
+import type { Exchange, HeaderLines } from '../http1/exchange.ts';
 
 /** What every edge route is given at start. */
 export interface EdgePorts {
@@ -26,12 +35,62 @@ export interface EdgeLimits {
 /** A request that has found its route. Path parameters are percent-decoded. */
 export interface EdgeRequest {
   readonly exchange: Exchange;
+  readonly route: Route;
+  /** The one way to answer: it writes headers and errors and reports the call. */
+  readonly reply: Reply;
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: ReadonlyMap<string, string>;
   readonly requestId: string;
   readonly context: CallContext;
   /** From a valid W3C traceparent. */
   readonly traceId: string | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Undefined for an empty answer. */
+  readonly contentType: string | undefined;
+  readonly body: string | Uint8Array | readonly Uint8Array[];
+  /** Further header lines. */
+  readonly headers?: HeaderLines;
+  /** The bytes have left, or never will: memory that `body` views may be reused. Called exactly once. */
+  readonly onFlushed?: () => void;
+}
+
+/** How an inference ran, for headers and the call's record; a `WorkDone` is one. */
+export interface Inferred {
+  readonly variant: string;
+  readonly rung: number;
+  readonly batchRows: number;
+  readonly timings: StageTimings;
+}
+
+export interface ErrorAnswer {
+  readonly headers?: HeaderLines;
+  /** Further members of the error document, rendered: `"results":[…]`. */
+  readonly members?: string;
+  /** Memory that was lent to the answer until now. Called exactly once, also when nothing is sent. */
+  readonly onFlushed?: () => void;
+}
+
+/** Ends a request: whichever of `send`, `inferred`, `fail` and the client's going away comes first counts. */
+export interface Reply {
+  readonly finished: boolean;
+  /** Whole time so far in ms; the first call after the results are there fixes it for headers and record alike. */
+  totalMs(): number;
+  /** Names what the call is about, for the record and the answer's headers. Before `open`, so refusals have it too. */
+  about(version: VersionView, rows: number): void;
+  /**
+   * Called at most once, when the client goes away before the answer: close the call there. A body sink may be told of
+   * it too, so whatever closes the call must bear being asked twice.
+   */
+  onAbort(listener: () => void): void;
+  /** An answer that holds no inference. */
+  send(answer: Answer): void;
+  /** The answer of an inference. `about` must have been called. */
+  inferred(answer: Answer, how: Inferred): void;
+  /** Any thrown value, in the route's error style; CANCELLED is only recorded. */
+  fail(error: unknown, answer?: ErrorAnswer): void;
 }
 
 /** How errors of a route are written: RFC 9457 problem documents or V2's `{"error": …}`. */
