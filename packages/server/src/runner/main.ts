@@ -1,0 +1,60 @@
+import { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { Doorbell } from '../transport/doorbell.ts';
+import { ownMemoryBytes } from './own-memory.ts';
+import { dieWithParent } from './parent-watch.ts';
+import { Runner } from './runner.ts';
+
+/**
+ * The child program: one model variant in one process. Descriptor 3 is the doorbell, 4 the arena where memory is
+ * shared. It lives exactly as long as the doorbell is open.
+ */
+const DOORBELL_FD = 3;
+const ARENA_FD = 4;
+/** Measuring memory costs a system call or two; batches are reported far more often than it changes. */
+const MEMORY_SAMPLE_MS = 250;
+
+/** Exit status when the host sent something that is not our protocol, or the program itself failed. */
+const EXIT_BROKEN = 70;
+
+dieWithParent();
+// Signals to the whole process group are for the host, which drains first and then stops its runners.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+
+let sampledAt = Number.NEGATIVE_INFINITY;
+let sampledBytes = 0;
+
+function residentBytes(): number {
+  const now = performance.now();
+  if (now - sampledAt >= MEMORY_SAMPLE_MS) {
+    sampledAt = now;
+    sampledBytes = ownMemoryBytes(() => process.memoryUsage.rss());
+  }
+  return sampledBytes;
+}
+
+function logError(error: unknown): void {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+}
+
+const runner: Runner = new Runner({
+  doorbell: new Doorbell(new Socket({ fd: DOORBELL_FD, readable: true, writable: true }), {
+    onFrame: (kind, body) => {
+      if (kind === 'run') runner.onRun(body);
+      else if (kind === 'control') runner.onControl(body);
+    },
+    onMalformed: (error) => {
+      logError(error);
+      process.exit(EXIT_BROKEN);
+    },
+    onClosed: () => process.exit(0),
+  }),
+  arenaFd: ARENA_FD,
+  residentBytes,
+  setTitle: (title) => {
+    process.title = title;
+  },
+  logError,
+  exit: (code) => process.exit(code),
+});
+runner.start();

@@ -1,0 +1,131 @@
+import { isGimbalError, toGimbalError } from '@gimbal/core';
+import { type LoadOrder, PROTOCOL, readHostMessage, type RunnerMessage } from '../transport/control-message.ts';
+import type { Doorbell } from '../transport/doorbell.ts';
+import { MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
+import { type PartResult, reportBytes, writeReport } from '../transport/report-frame.ts';
+import { readRun, type RunOrder } from '../transport/run-frame.ts';
+import { mapArena } from '../transport/shared-arena.ts';
+import { type BatchOutcome, BatchRun } from './batch-run.ts';
+import { loadModel } from './load-model.ts';
+
+/** Most bytes of outputs that travel in a frame; what is over it is refused, not sent. */
+const MAX_INLINE_BYTES = MAX_FRAME_BYTES - 16 * 1024 * 1024;
+
+export interface RunnerPorts {
+  readonly doorbell: Doorbell;
+  readonly arenaFd: number;
+  residentBytes(): number;
+  setTitle(title: string): void;
+  logError(error: unknown): void;
+  exit(code: number): void;
+}
+
+/** The runner's life: says hello, loads what it is told, runs batches one at a time, stops when told. */
+export class Runner {
+  readonly #ports: RunnerPorts;
+  #arena: Uint8Array | undefined;
+  #batches: BatchRun | undefined;
+  #busy = false;
+  #stopping = false;
+
+  constructor(ports: RunnerPorts) {
+    this.#ports = ports;
+  }
+
+  start(): void {
+    this.#say({ kind: 'hello', protocol: PROTOCOL });
+  }
+
+  onControl(body: Uint8Array): void {
+    const message = readHostMessage(body);
+    switch (message.kind) {
+      case 'load':
+        void this.#load(message);
+        break;
+      case 'ping':
+        this.#say({ kind: 'pong', id: message.id, residentBytes: this.#ports.residentBytes() });
+        break;
+      case 'stop':
+        this.#stopping = true;
+        if (!this.#busy) this.#leave();
+        break;
+    }
+  }
+
+  onRun(body: Uint8Array): void {
+    const order = readRun(body, this.#arena);
+    const { parts, batchId } = order;
+    if (!this.#batches) throw new Error(`batch ${batchId} came before the model was ready`);
+    this.#busy = true;
+    const outcome = this.#batches.run(parts);
+    if (outcome instanceof Promise) void outcome.then((ended) => this.#report(order, ended));
+    else this.#report(order, outcome);
+  }
+
+  async #load(order: LoadOrder): Promise<void> {
+    try {
+      const { spec, variant, arenaBytes } = order;
+      const name = spec.variants[variant]?.name ?? String(variant);
+      this.#ports.setTitle(`gimbal-runner ${spec.model}/${spec.version}/${name}`);
+      this.#say({ kind: 'progress', state: 'loading' });
+      if (arenaBytes !== undefined) this.#arena = mapArena(this.#ports.arenaFd, arenaBytes);
+      const loaded = await loadModel(order, () => this.#say({ kind: 'progress', state: 'warming' }));
+      this.#batches = new BatchRun(loaded.model, this.#ports.logError);
+      this.#say({
+        kind: 'ready',
+        signature: loaded.model.signature,
+        profile: loaded.profile,
+        device: loaded.model.session.device,
+        loadMs: loaded.loadMs,
+        residentBytes: this.#ports.residentBytes(),
+      });
+    } catch (error) {
+      if (!isGimbalError(error)) this.#ports.logError(error);
+      const { code, message } = toGimbalError(error);
+      this.#say({ kind: 'failed', code, message });
+    }
+  }
+
+  #report(order: RunOrder, { results, times }: BatchOutcome): void {
+    const { doorbell } = this.#ports;
+    const span = order.outputSpan;
+    const space = span && this.#arena?.subarray(span.offset, span.offset + span.byteLength);
+    const head = {
+      batchId: order.batchId,
+      preprocessMs: times.preprocessMs,
+      inferMs: times.inferMs,
+      postprocessMs: times.postprocessMs,
+      residentBytes: this.#ports.residentBytes(),
+    };
+    writeReport(doorbell.begin('report'), head, { results: withinFrame(results), space });
+    doorbell.send();
+    this.#busy = false;
+    if (this.#stopping) this.#leave();
+  }
+
+  #leave(): void {
+    this.#ports.doorbell.finish(() => this.#ports.exit(0));
+  }
+
+  #say(message: RunnerMessage): void {
+    this.#ports.doorbell.control(message);
+  }
+}
+
+/** Outputs that no frame could carry become an error of their part. */
+function withinFrame(results: readonly PartResult[]): readonly PartResult[] {
+  if (reportBytes(results) <= MAX_INLINE_BYTES) return results;
+  const share = MAX_INLINE_BYTES / results.length;
+  return results.map((result) =>
+    reportBytes([result]) <= share
+      ? result
+      : {
+          kind: 'failed',
+          failure: {
+            code: 'OUTPUT_INVALID',
+            message: `Cannot answer: the outputs have ${reportBytes([result])} bytes, expected at most ${share}`,
+            fields: [],
+          },
+        },
+  );
+}

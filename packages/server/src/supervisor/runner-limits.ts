@@ -1,0 +1,36 @@
+/** Time limits of a runner's life. */
+export interface RunnerLimits {
+  /** From the start of the process to its first word. Node and the runtime's library must be read from disk. */
+  readonly startMs: number;
+  /** Loading, warming and measuring a model; large ones on slow disks take minutes. */
+  readonly loadMs: number;
+  /** An idle runner that has been silent this long is asked whether it lives. */
+  readonly heartbeatEveryMs: number;
+  /** A runner that does not answer for this long is taken for hung. */
+  readonly heartbeatLimitMs: number;
+  /** A batch is hung after this many times its predicted duration … */
+  readonly hangFactor: number;
+  /** … but never sooner than this. */
+  readonly hangFloorMs: number;
+  /** From being told to stop to being ended. */
+  readonly stopMs: number;
+  /** Time box of the self-profile of a variant. */
+  readonly profileBudgetMs: number;
+  /** How often limits are looked at; all of them are far longer. */
+  readonly tickMs: number;
+  /** After a replacement that failed, recycling waits this long before the next attempt. */
+  readonly recycleRetryMs: number;
+}
+
+export const DEFAULT_RUNNER_LIMITS: RunnerLimits = {
+  startMs: 30_000,
+  loadMs: 300_000,
+  heartbeatEveryMs: 2000,
+  heartbeatLimitMs: 5000,
+  hangFactor: 10,
+  hangFloorMs: 1000,
+  stopMs: 2000,
+  profileBudgetMs: 600,
+  tickMs: 100,
+  recycleRetryMs: 30_000,
+};

@@ -1,0 +1,448 @@
+import {
+  assert,
+  type BatchJob,
+  type BatchReport,
+  type Clock,
+  type CostProfile,
+  GimbalError,
+  type Instant,
+  type RunnerReady,
+  type RunnerState,
+  type RunnerView,
+  type Signature,
+  type Span,
+  type VersionSpec,
+} from '@gimbal/core';
+import type { Arena } from '../transport/arena.ts';
+import { type LoadReport, PROTOCOL, type RunnerMessage, readRunnerMessage } from '../transport/control-message.ts';
+import { Doorbell } from '../transport/doorbell.ts';
+import { type FrameKind, MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
+import { MalformedFrame } from '../transport/frame-cursor.ts';
+import { batchIdOf, readReport } from '../transport/report-frame.ts';
+import { runFrameBytes, writeRun } from '../transport/run-frame.ts';
+import { LentReport } from './lent-report.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { OutputEstimate } from './output-estimate.ts';
+import type { RunnerExit } from './restart-policy.ts';
+import { type RunnerChild, startChild } from './runner-child.ts';
+import type { RunnerLimits } from './runner-limits.ts';
+
+/** Pings whose lower quartile becomes the fixed cost of a batch: the first ones run code that is not compiled yet. */
+const CALIBRATION_PINGS = 20;
+/** A process that is gone closes its doorbell; one that left it open to a child of its own is not waited for longer. */
+const DOORBELL_GRACE_MS = 200;
+/** Room for everything in a run's frame but the tensors. */
+const MAX_RUN_BYTES = MAX_FRAME_BYTES - 16 * 1024 * 1024;
+
+/** What a runner printed. */
+export interface RunnerLine {
+  readonly runner: string;
+  readonly stream: 'stdout' | 'stderr';
+  readonly text: string;
+}
+
+export interface ProcessOptions {
+  readonly id: string;
+  readonly spec: VersionSpec;
+  readonly variant: number;
+  readonly threads: number;
+  readonly providers: readonly string[];
+  readonly arena: Arena;
+  readonly clock: Clock;
+  readonly limits: RunnerLimits;
+  /** What another runner of the variant has measured; undefined: this one measures. */
+  readonly profile: CostProfile | undefined;
+  readonly onLine: (line: RunnerLine) => void;
+  readonly program: string;
+}
+
+export interface ProcessEvents {
+  onReady(runner: RunnerProcess, ready: RunnerReady): void;
+  onReport(runner: RunnerProcess, batchId: number, report: BatchReport): void;
+  /** A batch has ended, well or not: the runner is idle. */
+  onIdle(runner: RunnerProcess): void;
+  /** The process is gone. */
+  onGone(runner: RunnerProcess, error: GimbalError, exit: RunnerExit): void;
+}
+
+interface BatchInFlight {
+  readonly job: BatchJob;
+  readonly space: Span | undefined;
+  hungAt: Instant;
+}
+
+/** One runner: a process and the conversation with it, from spawn to exit. */
+export class RunnerProcess {
+  readonly id: string;
+  readonly #options: ProcessOptions;
+  readonly #events: ProcessEvents;
+  readonly #child: RunnerChild;
+  readonly #doorbell: Doorbell;
+  readonly #lines: Readonly<Record<'stdout' | 'stderr', LineSplitter>>;
+  #state: RunnerState = 'starting';
+  #loaded: LoadReport | undefined;
+  #signature: Signature;
+  #estimate: OutputEstimate | undefined;
+  #batch: BatchInFlight | undefined;
+  #batches = 0;
+  #residentBytes = 0;
+  #readyAt: Instant | undefined;
+  /** Of the state that is limited in time: starting, loading, stopping, or gone with an open doorbell. */
+  #limitAt: Instant;
+  #heardAt: Instant;
+  #pingId = 0;
+  #pingSentAt: Instant | undefined;
+  readonly #roundTripsMs: number[] = [];
+  #stopWhenIdle = false;
+  #ending: string | undefined;
+  #doorbellClosed = false;
+  #gone = false;
+  #error: GimbalError | undefined;
+  #cause: RunnerExit['cause'] = 'crashed';
+
+  constructor(options: ProcessOptions, events: ProcessEvents) {
+    this.id = options.id;
+    this.#options = options;
+    this.#events = events;
+    this.#signature = options.spec.signature;
+    const now = this.#now();
+    this.#limitAt = now + options.limits.startMs;
+    this.#heardAt = now;
+    this.#lines = { stdout: this.#splitter('stdout'), stderr: this.#splitter('stderr') };
+    this.#child = startChild(
+      { program: options.program, arenaFd: options.arena.fd },
+      {
+        onExit: (ending) => this.#onExit(ending),
+        onOutput: (stream, text) => this.#lines[stream].push(text),
+      },
+    );
+    this.#doorbell = new Doorbell(this.#child.doorbell, {
+      onFrame: (kind, body) => this.#onFrame(kind, body),
+      onMalformed: (error) => this.#onMalformed(error),
+      onClosed: () => this.#onDoorbellClosed(),
+    });
+  }
+
+  view(restarts: number): RunnerView {
+    return {
+      id: this.id,
+      pid: this.#child.pid,
+      state: this.#state,
+      device: this.#loaded?.device ?? 'unknown',
+      restarts,
+      batches: this.#batches,
+      residentBytes: this.#residentBytes,
+      transport: this.#options.arena.kind === 'shared' ? 'shared-memory' : 'socket',
+    };
+  }
+
+  /** Whether it has been ready. */
+  get announced(): boolean {
+    return this.#readyAt !== undefined;
+  }
+
+  get takesWork(): boolean {
+    return (this.#state === 'ready' || this.#state === 'busy') && this.#error === undefined;
+  }
+
+  get batches(): number {
+    return this.#batches;
+  }
+
+  get growthBytes(): number {
+    return this.#loaded ? this.#residentBytes - this.#loaded.residentBytes : 0;
+  }
+
+  ageMs(now: Instant): number {
+    return this.#readyAt === undefined ? 0 : now - this.#readyAt;
+  }
+
+  run(job: BatchJob, predictedMs: number): void {
+    assert(this.#state === 'ready' && !this.#batch, 'a runner has one batch at a time');
+    const { arena, limits } = this.#options;
+    if (runFrameBytes(job, arena) > MAX_RUN_BYTES) {
+      this.#refuse(job);
+      return;
+    }
+    const wanted = this.#estimate?.bytesFor(job) ?? 0;
+    // Without shared memory, or when the arena is full, outputs travel in the report.
+    const space = wanted > 0 && arena.kind === 'shared' ? arena.allocate(wanted) : undefined;
+    const limitMs = Math.max(limits.hangFloorMs, limits.hangFactor * predictedMs);
+    this.#batch = { job, space, hungAt: this.#now() + limitMs };
+    this.#state = 'busy';
+    this.#batches += 1;
+    writeRun(this.#doorbell.begin('run'), job, { arena, signature: this.#signature, outputSpan: space });
+    this.#doorbell.send();
+  }
+
+  /** No more batches; the one at hand is finished, then the process is told to leave. */
+  retire(): void {
+    if (this.#stopWhenIdle) return;
+    this.#stopWhenIdle = true;
+    if (this.#readyAt === undefined) this.kill(stopped());
+    else if (this.#batch) this.#state = 'retiring';
+    else this.#sayStop();
+  }
+
+  /** SIGKILL; the first reason given is the one that its batch ends with. */
+  kill(error: GimbalError, cause: RunnerExit['cause'] = 'crashed'): void {
+    if (this.#gone) return;
+    if (!this.#error) {
+      this.#error = error;
+      this.#cause = cause;
+    }
+    this.#child.kill();
+  }
+
+  /** Looks at all limits. `stalledMs`: how long the host itself was away, which no runner can be blamed for. */
+  tick(now: Instant, stalledMs: number): void {
+    if (stalledMs > 0) this.#forgive(stalledMs);
+    if (this.#ending !== undefined) {
+      if (now >= this.#limitAt) this.#leave();
+    } else if (this.#batch) {
+      if (now >= this.#batch.hungAt) this.kill(hung(this.#batch.job), 'hung');
+    } else if (this.#pingSentAt !== undefined && now - this.#pingSentAt >= this.#options.limits.heartbeatLimitMs) {
+      this.kill(silent(now - this.#pingSentAt), 'hung');
+    } else if (this.#state === 'ready') {
+      if (this.#pingSentAt === undefined && now - this.#heardAt >= this.#options.limits.heartbeatEveryMs) this.#ping();
+    } else if (now >= this.#limitAt) {
+      this.#onLimit();
+    }
+  }
+
+  #forgive(stalledMs: number): void {
+    this.#limitAt += stalledMs;
+    this.#heardAt += stalledMs;
+    if (this.#pingSentAt !== undefined) this.#pingSentAt += stalledMs;
+    if (this.#batch) this.#batch.hungAt += stalledMs;
+  }
+
+  #onLimit(): void {
+    const { startMs, loadMs } = this.#options.limits;
+    switch (this.#state) {
+      case 'starting':
+        this.kill(unavailable(`its process did not answer within ${startMs} ms`), 'hung');
+        break;
+      case 'loading':
+      case 'warming':
+        this.kill(unavailable(`it took longer than ${loadMs} ms`), 'load-failed');
+        break;
+      default:
+        this.kill(stopped());
+    }
+  }
+
+  #onFrame(kind: FrameKind, body: Uint8Array): void {
+    this.#heardAt = this.#now();
+    if (kind === 'report') this.#onReport(body);
+    else if (kind === 'control') this.#onMessage(readRunnerMessage(body));
+    else throw new MalformedFrame('the runner sent a run');
+  }
+
+  #onMessage(message: RunnerMessage): void {
+    switch (message.kind) {
+      case 'hello':
+        this.#onHello(message.protocol);
+        break;
+      case 'progress':
+        if (this.#state === 'loading') this.#state = message.state;
+        break;
+      case 'ready':
+        this.#onLoaded(message);
+        break;
+      case 'failed':
+        // The runner has nothing more to say; its process is ended rather than waited for.
+        this.kill(new GimbalError(message.code, message.message), 'load-failed');
+        break;
+      case 'pong':
+        this.#onPong(message.id, message.residentBytes);
+        break;
+    }
+  }
+
+  #onHello(protocol: number): void {
+    if (this.#state !== 'starting' || protocol !== PROTOCOL) {
+      throw new MalformedFrame(`the runner speaks version ${protocol} of the frames, expected ${PROTOCOL}`);
+    }
+    const { spec, variant, threads, providers, arena, profile, limits } = this.#options;
+    this.#state = 'loading';
+    this.#limitAt = this.#now() + limits.loadMs;
+    this.#doorbell.control({
+      kind: 'load',
+      spec,
+      variant,
+      threads,
+      providers,
+      arenaBytes: arena.kind === 'shared' ? arena.capacity : undefined,
+      profile,
+      profileBudgetMs: limits.profileBudgetMs,
+    });
+  }
+
+  #onLoaded(loaded: LoadReport): void {
+    if (this.#state !== 'loading' && this.#state !== 'warming') throw new MalformedFrame('the runner is ready twice');
+    this.#loaded = loaded;
+    this.#signature = loaded.signature;
+    this.#estimate = new OutputEstimate(loaded.signature);
+    this.#residentBytes = loaded.residentBytes;
+    this.#state = 'warming';
+    this.#ping();
+  }
+
+  #ping(): void {
+    this.#pingId += 1;
+    this.#pingSentAt = this.#now();
+    this.#doorbell.control({ kind: 'ping', id: this.#pingId });
+  }
+
+  #onPong(id: number, residentBytes: number): void {
+    if (id !== this.#pingId || this.#pingSentAt === undefined) throw new MalformedFrame('nobody asked for this pong');
+    const roundTripMs = this.#heardAt - this.#pingSentAt;
+    this.#pingSentAt = undefined;
+    this.#residentBytes = residentBytes;
+    if (this.#readyAt !== undefined || !this.#loaded) return;
+    this.#roundTripsMs.push(roundTripMs);
+    if (this.#roundTripsMs.length < CALIBRATION_PINGS) this.#ping();
+    else this.#announce(this.#loaded);
+  }
+
+  #announce({ signature, profile, device, loadMs }: LoadReport): void {
+    if (this.#error) return;
+    const sorted = this.#roundTripsMs.sort((left, right) => left - right);
+    // A batch of a tiny model costs mostly its way there and back.
+    const fixedMs = profile.fixedMs + (sorted[sorted.length >> 2] ?? 0);
+    this.#readyAt = this.#now();
+    this.#state = 'ready';
+    this.#events.onReady(this, { signature, profile: { ...profile, fixedMs }, device, loadMs });
+  }
+
+  /** The profile as measured in the runner, for its successors; undefined until loaded. */
+  get ownProfile(): CostProfile | undefined {
+    return this.#loaded?.profile;
+  }
+
+  #onReport(body: Uint8Array): void {
+    const batch = this.#batch;
+    if (!batch || batchIdOf(body) !== batch.job.id) throw new MalformedFrame('the report is of no batch in flight');
+    const { arena } = this.#options;
+    const { space, job } = batch;
+    const received = readReport(body, {
+      parts: job.parts,
+      space: space && arena.bytes.subarray(space.offset, space.offset + space.byteLength),
+      signature: this.#signature,
+    });
+    this.#batch = undefined;
+    this.#estimate?.learn(job, received);
+    if (received.residentBytes > 0) this.#residentBytes = received.residentBytes;
+    this.#settleBatch(job.id, new LentReport(received, arena, space));
+  }
+
+  /** The runner is idle before anyone is told, so that it can be given the next batch at once. */
+  #settleBatch(batchId: number, report: BatchReport): void {
+    if (this.#stopWhenIdle) this.#sayStop();
+    else this.#state = 'ready';
+    this.#events.onReport(this, batchId, report);
+    this.#events.onIdle(this);
+  }
+
+  /** A batch that fits no frame; told later, since events never come inside a call. */
+  #refuse(job: BatchJob): void {
+    this.#state = 'busy';
+    this.#batch = { job, space: undefined, hungAt: Number.POSITIVE_INFINITY };
+    const failed = {
+      ok: false,
+      code: 'INPUT_TOO_LARGE',
+      message: `Cannot run the batch: its inputs have ${runFrameBytes(job, this.#options.arena)} bytes, expected at most ${MAX_RUN_BYTES} where memory is not shared`,
+      fields: [],
+    } as const;
+    void Promise.resolve().then(() => {
+      if (this.#batch?.job !== job) return;
+      this.#batch = undefined;
+      this.#settleBatch(job.id, {
+        parts: job.parts.map(() => failed),
+        preprocessMs: 0,
+        inferMs: 0,
+        postprocessMs: 0,
+        release: () => {},
+      });
+    });
+  }
+
+  #sayStop(): void {
+    this.#state = 'stopping';
+    this.#limitAt = this.#now() + this.#options.limits.stopMs;
+    this.#pingSentAt = undefined;
+    this.#doorbell.control({ kind: 'stop' });
+  }
+
+  #onMalformed(error: MalformedFrame): void {
+    this.kill(
+      new GimbalError('RUNNER_CRASHED', 'Cannot answer: the model process broke its protocol', { cause: error }),
+    );
+  }
+
+  #onDoorbellClosed(): void {
+    this.#doorbellClosed = true;
+    if (this.#ending === undefined) this.#child.kill();
+    else this.#leave();
+  }
+
+  #onExit(ending: string): void {
+    this.#ending = ending;
+    this.#limitAt = this.#now() + DOORBELL_GRACE_MS;
+    // What the runner said before it went is read first: its last report may be on the way.
+    if (this.#doorbellClosed || this.#child.pid === undefined) this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    const readyMs = this.#readyAt === undefined ? 0 : this.#now() - this.#readyAt;
+    this.#doorbell.close();
+    this.#lines.stdout.end();
+    this.#lines.stderr.end();
+    // Only now: until it was gone the process could still write there.
+    if (this.#batch?.space) this.#options.arena.free(this.#batch.space);
+    this.#batch = undefined;
+    const error = this.#error ?? (this.#stopWhenIdle ? stopped() : crashed(this.#ending ?? ''));
+    this.#events.onGone(this, error, { cause: this.#cause, readyMs });
+  }
+
+  #splitter(stream: 'stdout' | 'stderr'): LineSplitter {
+    const { onLine } = this.#options;
+    return new LineSplitter(
+      (text) => onLine({ runner: this.id, stream, text }),
+      () => this.#now(),
+    );
+  }
+
+  #now(): Instant {
+    return this.#options.clock.now();
+  }
+}
+
+function crashed(ending: string): GimbalError {
+  return new GimbalError('RUNNER_CRASHED', `Cannot answer: the model process crashed (${ending})`);
+}
+
+function hung(job: BatchJob): GimbalError {
+  return new GimbalError(
+    'RUNNER_TIMED_OUT',
+    `Cannot answer: the model did not finish a batch of ${job.parts.length} inputs in time and was ended`,
+  );
+}
+
+function silent(ms: number): GimbalError {
+  return new GimbalError(
+    'RUNNER_TIMED_OUT',
+    `Cannot answer: the model process was silent for ${Math.round(ms)} ms and was ended`,
+  );
+}
+
+function unavailable(reason: string): GimbalError {
+  return new GimbalError('MODEL_UNAVAILABLE', `Cannot load the model: ${reason}`);
+}
+
+function stopped(): GimbalError {
+  return new GimbalError('DRAINING', 'Cannot answer: the runner was stopped before the batch was finished');
+}

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net';
+import { FrameBuffer, type FrameKind } from './frame-buffer.ts';
+import { MalformedFrame } from './frame-cursor.ts';
+import { FrameReader } from './frame-reader.ts';
+
+export interface DoorbellEvents {
+  onFrame(kind: FrameKind, body: Uint8Array): void;
+  /** The peer sent something that is not our protocol; nothing more is read. */
+  onMalformed(error: MalformedFrame): void;
+  /** The peer is gone. Called once. */
+  onClosed(): void;
+}
+
+/** Either end of the socket between the host and a runner: whole frames in, whole frames out. */
+export class Doorbell {
+  readonly #socket: Socket;
+  readonly #events: DoorbellEvents;
+  readonly #reader: FrameReader;
+  readonly #frame = new FrameBuffer();
+  #broken = false;
+  #closed = false;
+
+  constructor(socket: Socket, events: DoorbellEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#reader = new FrameReader((kind, body) => {
+      if (!this.#broken) events.onFrame(kind, body);
+    });
+    socket.on('data', (chunk: Uint8Array) => this.#read(chunk));
+    // A reset connection is how a killed peer looks; `close` follows.
+    socket.on('error', () => {});
+    socket.on('end', () => this.#close());
+    socket.on('close', () => this.#close());
+  }
+
+  /** Starts a frame to be filled and sent before the next one is started. */
+  begin(kind: FrameKind): FrameBuffer {
+    this.#frame.begin(kind);
+    return this.#frame;
+  }
+
+  /** Sends the frame that was begun, in one write. To a peer that is gone it goes nowhere. */
+  send(): void {
+    const bytes = this.#frame.end();
+    if (this.#closed) return;
+    this.#socket.write(bytes);
+    // What the kernel has not taken at once is sent from this very memory later.
+    if (this.#socket.writableLength > 0) this.#frame.replace();
+  }
+
+  /** Sends a JSON message. */
+  control(message: object): void {
+    this.begin('control').bytes(Buffer.from(JSON.stringify(message)));
+    this.send();
+  }
+
+  /** Sends what is left to send, then hangs up. */
+  finish(onFlushed: () => void): void {
+    this.#socket.end(onFlushed);
+  }
+
+  close(): void {
+    this.#close();
+  }
+
+  #read(chunk: Uint8Array): void {
+    if (this.#broken) return;
+    try {
+      // Not as a Buffer, whose `slice` is no copy: parts of the chunk go out as ordinary arrays of bytes.
+      this.#reader.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+    } catch (error) {
+      // Anything else is a bug of ours: it goes on to the process edge.
+      if (!(error instanceof MalformedFrame)) throw error;
+      this.#broken = true;
+      this.#events.onMalformed(error);
+    }
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#socket.destroy();
+    this.#events.onClosed();
+  }
+}

@@ -1,0 +1,83 @@
+import { FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FRAME_KINDS, type FrameKind, MAX_FRAME_BYTES } from './frame-buffer.ts';
+import { MalformedFrame } from './frame-cursor.ts';
+
+const KIND_OF_CODE: readonly (FrameKind | undefined)[] = [
+  undefined,
+  ...(Object.entries(FRAME_KINDS) as [FrameKind, number][])
+    .sort(([, left], [, right]) => left - right)
+    .map(([kind]) => kind),
+];
+
+export type OnFrame = (kind: FrameKind, body: Uint8Array) => void;
+
+/**
+ * Cuts a stream of bytes into frames. A frame that lies inside one chunk is handed on as a view of it; one that spans
+ * chunks is gathered once, in memory of its own. Bodies start at multiples of 8 in their buffer.
+ */
+export class FrameReader {
+  readonly #onFrame: OnFrame;
+  readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
+  #headerLength = 0;
+  #kind: FrameKind = 'control';
+  /** The body that is being gathered. */
+  #body: Uint8Array | undefined;
+  #bodyLength = 0;
+
+  constructor(onFrame: OnFrame) {
+    this.#onFrame = onFrame;
+  }
+
+  /** Throws MalformedFrame; after that the stream can't be read any further. */
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length) {
+      at = this.#body ? this.#gather(this.#body, chunk, at) : this.#start(chunk, at);
+    }
+  }
+
+  #start(chunk: Uint8Array, at: number): number {
+    const taken = Math.min(FRAME_HEADER_BYTES - this.#headerLength, chunk.length - at);
+    for (let index = 0; index < taken; index += 1) {
+      this.#header[this.#headerLength + index] = chunk[at + index] as number;
+    }
+    this.#headerLength += taken;
+    if (this.#headerLength < FRAME_HEADER_BYTES) return chunk.length;
+    this.#headerLength = 0;
+    const { kind, length } = readHeader(this.#header);
+    const from = at + taken;
+    const inPlace =
+      from + length <= chunk.length && (chunk.byteOffset + from) % FRAME_ALIGNMENT === 0;
+    if (inPlace) {
+      this.#onFrame(kind, chunk.subarray(from, from + length));
+      return from + length;
+    }
+    this.#kind = kind;
+    // Not from Node's pool, whose slices may start anywhere.
+    this.#body = new Uint8Array(length);
+    this.#bodyLength = 0;
+    return this.#gather(this.#body, chunk, from);
+  }
+
+  #gather(body: Uint8Array, chunk: Uint8Array, at: number): number {
+    const taken = Math.min(body.length - this.#bodyLength, chunk.length - at);
+    body.set(chunk.subarray(at, at + taken), this.#bodyLength);
+    this.#bodyLength += taken;
+    if (this.#bodyLength === body.length) {
+      this.#body = undefined;
+      this.#onFrame(this.#kind, body);
+    }
+    return at + taken;
+  }
+}
+
+function readHeader(header: Uint8Array): { kind: FrameKind; length: number } {
+  const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
+  const length = view.getUint32(0, true);
+  const kind = KIND_OF_CODE[view.getUint32(4, true)];
+  if (kind === undefined) throw new MalformedFrame('the frame is of a kind that does not exist');
+  if (length > MAX_FRAME_BYTES) {
+    throw new MalformedFrame(`the frame has ${length} bytes, expected at most ${MAX_FRAME_BYTES}`);
+  }
+  if (length % FRAME_ALIGNMENT !== 0) throw new MalformedFrame(`the frame has ${length} bytes, expected a multiple of 8`);
+  return { kind, length };
+}
