@@ -80,7 +80,7 @@ export class GimbalUnderTest {
   async stop(): Promise<Exit> {
     const limit = setTimeout(() => this.#child.kill('SIGKILL'), STOP_LIMIT_MS);
     this.#child.kill('SIGTERM');
-    setTimeout(() => this.#child.kill('SIGTERM'), 200).unref();
+    setTimeout(() => this.#child.kill('SIGTERM'), 700).unref();
     const exit = await this.exited;
     clearTimeout(limit);
     return exit;

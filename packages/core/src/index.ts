@@ -2,6 +2,43 @@ export { AssertionError, assert, unreachable } from './base/assert.ts';
 export { nearestName } from './base/nearest-name.ts';
 export { type Random, randomInteger, SeededRandom } from './base/random.ts';
 export { type Clock, type Instant, NEVER } from './base/time.ts';
+export { describeByteSize, formatByteSize, parseByteSize } from './config/byte-size.ts';
+export { type Configuration, configurationSchema } from './config/configuration.ts';
+export {
+  configurationJsonSchema,
+  configurationMarkdown,
+  modelFileJsonSchema,
+  versionFileJsonSchema,
+} from './config/configuration-reference.ts';
+export { formatDurationMs, parseDurationMs } from './config/duration.ts';
+export {
+  CONFIGURATION_FIELDS,
+  type ConfigurationField,
+  type ConfigurationSection,
+  configurationSections,
+} from './config/field-list.ts';
+export {
+  type CheckedDocument,
+  type ConfigurationProblem,
+  checkDocument,
+  fieldName,
+  quoteValue,
+} from './config/problem.ts';
+export {
+  type ConfigurationOrigin,
+  type ConfigurationSources,
+  type OriginatedProblem,
+  type ResolvedConfiguration,
+  resolveConfiguration,
+} from './config/resolve-configuration.ts';
+export {
+  type DeclaredImage,
+  EMPTY_VERSION_FILE,
+  type ModelFile,
+  modelFileSchema,
+  type VersionFile,
+  versionFileSchema,
+} from './config/version-file.ts';
 export type { CallObserver, CallRecord } from './contract/call-record.ts';
 export type {
   Block,
@@ -56,6 +93,17 @@ export type {
   WorkRequest,
   WorkResult,
 } from './contract/work.ts';
+export type { Batch, BatchPart } from './engine/batch.ts';
+export {
+  Engine,
+  type EngineDriver,
+  type EngineVersionOptions,
+  type RunnerPlace,
+  type WorkOutcome,
+} from './engine/engine.ts';
+export type { Pool } from './engine/pool.ts';
+export { LANES } from './engine/queue.ts';
+export { Work, type WorkOptions } from './engine/work.ts';
 export {
   type FieldError,
   GimbalError,
@@ -81,3 +129,7 @@ export {
   isDatatype,
   onnxTypeOf,
 } from './tensor/datatype.ts';
+export { jsonPointerAt } from './tensor/json-pointer.ts';
+export { JsonScan } from './tensor/json-scan.ts';
+export { type JsonTensor, readJsonTensor } from './tensor/json-tensor.ts';
+export { describeMismatch, elementCount, shapeMismatch } from './tensor/shape.ts';

@@ -71,10 +71,6 @@ class World implements EngineDriver<Payload> {
     expect(row).toBe(work.rows);
   }
 
-  kill(batch: Batch<Payload>): void {
-    this.lose(batch.runner);
-  }
-
   drained(version: string): void {
     this.drainedVersions.push(version);
   }

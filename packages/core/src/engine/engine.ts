@@ -8,7 +8,7 @@ import type { Batch } from './batch.ts';
 import { type BatchHooks, Pool, type PoolOptions } from './pool.ts';
 import type { RowsReported, Work } from './work.ts';
 
-/** How often waiting and running works are looked through for passed deadlines and hung runs. */
+/** How often waiting and running works are looked through for passed deadlines. */
 const SWEEP_MS = 20;
 /** Retry-After of a refusal is at least this. */
 const MIN_RETRY_AFTER_MS = 50;
@@ -32,8 +32,6 @@ export interface EngineDriver<Payload> {
   dispatch(batch: Batch<Payload>): void;
   /** Exactly once for each submitted work. */
   settle(work: Work<Payload>, outcome: WorkOutcome): void;
-  /** The runner hangs: end it. `runnerLost` follows. */
-  kill(batch: Batch<Payload>, error: GimbalError): void;
   /** Nothing of a removed version is left in the engine. */
   drained(version: string): void;
 }
@@ -256,15 +254,6 @@ export class Engine<Payload> {
       for (const work of pool.queue.waiting()) this.#expire(entry, work, now);
       for (const batch of pool.runningBatches()) {
         for (const part of batch.parts) this.#expire(entry, part.work, now);
-      }
-      for (const batch of pool.hung(now)) {
-        this.#driver.kill(
-          batch,
-          new GimbalError(
-            'RUNNER_TIMED_OUT',
-            `Cannot answer: the model ran for ${Math.round(now - batch.startedAt)} ms, expected about ${Math.ceil(batch.predictedMs)} ms, and was ended`,
-          ),
-        );
       }
     }
   }

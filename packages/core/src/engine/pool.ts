@@ -9,9 +9,6 @@ import type { Work } from './work.ts';
 
 /** Weight of the newest gap between arrivals. */
 const GAP_LEARNING_RATIO = 0.1;
-/** A run is hung after this many times its predicted time, and never before the floor. */
-const HANG_FACTOR = 10;
-const HANG_FLOOR_MS = 1000;
 
 export interface PoolOptions {
   readonly version: string;
@@ -25,8 +22,6 @@ export interface PoolOptions {
 interface Runner<Payload> {
   readonly id: string;
   batch: Batch<Payload> | undefined;
-  /** Its end has been asked for. */
-  killed: boolean;
   batches: number;
   retiring: boolean;
 }
@@ -73,7 +68,7 @@ export class Pool<Payload> {
     if (this.#runners.size === 0) this.cost.reseed(profile);
     const { maxRows } = this.options;
     this.#maxRows = Math.max(1, maxRows === 'auto' ? profile.bestRows : maxRows);
-    this.#runners.set(id, { id, batch: undefined, killed: false, batches: 0, retiring: false });
+    this.#runners.set(id, { id, batch: undefined, batches: 0, retiring: false });
   }
 
   runnerRetiring(id: string): void {
@@ -177,21 +172,10 @@ export class Pool<Payload> {
     const runner = this.#runners.get(runnerId);
     const batch = runner?.batch;
     if (!runner || !batch || batch.id !== batchId) return undefined;
-    runner.killed = false;
     runner.batch = undefined;
     this.#runningRows -= batch.rows;
     if (report.parts.some((part) => part.ok)) this.cost.observed(batch.rows, now - batch.startedAt);
     return batch;
-  }
-
-  /** Batches that have taken far longer than predicted; each is given once. */
-  *hung(now: Instant): Generator<Batch<Payload>> {
-    for (const runner of this.#runners.values()) {
-      const { batch } = runner;
-      if (!batch || runner.killed || now - batch.startedAt <= hangLimitMs(batch.predictedMs)) continue;
-      runner.killed = true;
-      yield batch;
-    }
   }
 
   *runningBatches(): Generator<Batch<Payload>> {
@@ -250,8 +234,4 @@ export class Pool<Payload> {
     this.#idleSince = NEVER;
     return batch;
   }
-}
-
-export function hangLimitMs(predictedMs: number): number {
-  return Math.max(HANG_FLOOR_MS, HANG_FACTOR * predictedMs);
 }

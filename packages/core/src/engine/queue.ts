@@ -1,3 +1,4 @@
+import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { Work } from './work.ts';
 
@@ -81,6 +82,11 @@ export class WorkQueue<Payload> {
 
   depth(lane: Criticality): number {
     return this.#lanes[lane].works;
+  }
+
+  /** When the oldest work of a lane was queued. */
+  oldest(lane: Criticality): Instant | undefined {
+    return this.#lanes[lane].all.front()?.enqueuedAt;
   }
 
   /** Rows waiting in a bucket, over all lanes. */

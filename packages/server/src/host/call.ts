@@ -7,6 +7,7 @@ import {
   GimbalError,
   type Instant,
   type Span,
+  type Work,
   type WorkRequest,
   type WorkResult,
 } from '@gimbal/core';
@@ -18,6 +19,8 @@ export interface CallTarget {
   submit(pending: PendingWork): void;
   /** The client no longer wants the answer. */
   cancel(pending: PendingWork): void;
+  /** Told once for each call. */
+  callClosed(): void;
 }
 
 /** A finished batch's output memory, shared by the calls whose parts were in it. */
@@ -44,8 +47,8 @@ export class PendingWork {
   readonly request: WorkRequest;
   readonly deadline: Instant;
   readonly enqueuedAt: Instant;
-  /** Set by the dispatcher: the engine's own object for this work. */
-  engineWork: unknown = undefined;
+  /** The engine's own object for this work, once it is queued. */
+  work: Work<PendingWork> | undefined = undefined;
   settled = false;
   readonly #onSettled: (result: WorkResult) => void;
 
@@ -135,6 +138,7 @@ export class HostCall implements Call {
     for (const work of this.#works) if (!work.settled) this.#target.cancel(work);
     for (const report of this.#reports) report.drop();
     this.#reports = [];
+    this.#target.callClosed();
     this.#freeWhenIdle();
   }
 

@@ -1,5 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { isGimbalError, type Signature, type TensorSpec, toGimbalError, type VersionSpec } from '@gimbal/core';
+import {
+  isGimbalError,
+  type Signature,
+  type TensorSpec,
+  toGimbalError,
+  type VersionSpec,
+} from '@gimbal/core';
 import type { PartFailure, PartResult, StageTimes } from '../transport/report-frame.ts';
 import type { RunPart } from '../transport/run-frame.ts';
 import { BrokenElements, rowsOf, type TensorView } from '../transport/tensor-rows.ts';
@@ -28,7 +34,11 @@ export interface BatchOutcome {
 type PreparedInputs = readonly (PreparedInput | undefined)[];
 
 /** A part that no group took; it would be a bug. */
-const NO_RESULT: PartFailure = { code: 'INTERNAL', message: 'Cannot answer: the input was not run', fields: [] };
+const NO_RESULT: PartFailure = {
+  code: 'INTERNAL',
+  message: 'Cannot answer: the input was not run',
+  fields: [],
+};
 
 /**
  * Runs batches on a model, one at a time, each part isolated: an input that can't be read or that the model refuses
@@ -86,11 +96,7 @@ export class BatchRun {
     }
   }
 
-  #runPrepared(
-    parts: readonly RunPart[],
-    inputs: PreparedInputs | undefined,
-    started: number,
-  ): BatchOutcome {
+  #runPrepared(parts: readonly RunPart[], inputs: PreparedInputs | undefined, started: number): BatchOutcome {
     const members: BatchMember[] = [];
     for (let index = 0; index < parts.length; index += 1) {
       const member = this.#member(parts[index] as RunPart, index, inputs?.[index]);

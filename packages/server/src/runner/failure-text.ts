@@ -5,7 +5,8 @@ const ABSOLUTE_PATH = /(?:[A-Za-z]:)?(?:[\\/][^\s"'():,;]+){2,}/g;
 const SOURCE_LOCATION = /[\w./\\-]+\.(?:cc|cpp|h|cu)(?::\d+)?/g;
 /** What the runtime's own assertions print before the condition: the C++ signature of the function. */
 const FUNCTION_SIGNATURE = /^.*?\)(?: const)? (?=[\w(!])/;
-const NODE_FAILURE = /^Non-zero status code returned while running (\S+) node\. Name:'[^']*' Status Message: /;
+const NODE_FAILURE =
+  /^Non-zero status code returned while running (\S+) node\. Name:'[^']*' Status Message: /;
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 
 /** A message of the runtime without paths of this machine, C++ signatures and colours, on one line. Public. */

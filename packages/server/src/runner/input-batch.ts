@@ -29,7 +29,12 @@ export class InputBatch {
       const spec = this.#signature.inputs[index] as TensorSpec;
       const shape = parts[0]?.[index]?.shape ?? [];
       const dims = parts.length === 1 ? shape : [rows, ...shape.slice(1)];
-      feeds[spec.name] = { type: onnxTypeOf(spec.datatype), data: this.#join(parts, index, spec), dims, location: 'cpu' };
+      feeds[spec.name] = {
+        type: onnxTypeOf(spec.datatype),
+        data: this.#join(parts, index, spec),
+        dims,
+        location: 'cpu',
+      };
     }
     return feeds;
   }
@@ -66,7 +71,7 @@ export class InputBatch {
 
 /** One view over the tensors of all parts, when they are one aligned stretch of memory. */
 function wrapAll(parts: readonly PartTensors[], index: number, alignment: number): Uint8Array | undefined {
-  const first = (parts[0]?.[index] as TensorView).bytes;
+  const first = ((parts[0] as PartTensors)[index] as TensorView).bytes;
   if (first.byteOffset % alignment !== 0) return undefined;
   if (parts.length === 1) return first;
   let end = first.byteOffset + first.length;

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type CostProfile, type Signature, type VariantSpec } from '@gimbal/core';
+import type { CostProfile, Signature, VariantSpec } from '@gimbal/core';
 import type { LoadOrder } from '../transport/control-message.ts';
 import type { LoadedModel } from './batch-run.ts';
 import { InputBatch } from './input-batch.ts';

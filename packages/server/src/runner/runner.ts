@@ -1,9 +1,14 @@
 import { isGimbalError, toGimbalError } from '@gimbal/core';
-import { type LoadOrder, PROTOCOL, readHostMessage, type RunnerMessage } from '../transport/control-message.ts';
+import {
+  type LoadOrder,
+  PROTOCOL,
+  type RunnerMessage,
+  readHostMessage,
+} from '../transport/control-message.ts';
 import type { Doorbell } from '../transport/doorbell.ts';
 import { MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
 import { type PartResult, reportBytes, writeReport } from '../transport/report-frame.ts';
-import { readRun, type RunOrder } from '../transport/run-frame.ts';
+import { type RunOrder, readRun } from '../transport/run-frame.ts';
 import { mapArena } from '../transport/shared-arena.ts';
 import { type BatchOutcome, BatchRun } from './batch-run.ts';
 import { loadModel } from './load-model.ts';

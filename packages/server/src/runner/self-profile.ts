@@ -50,7 +50,11 @@ export function selfProfile({ sizes, budgetMs, now, run }: ProfileOptions): Cost
     }
   }
   const bestRows = chooseRows(confirmed(measured, { now, run }));
-  return { ...fitLine(measured), points: measured.map(({ rows, medianMs }) => ({ rows, medianMs })), bestRows };
+  return {
+    ...fitLine(measured),
+    points: measured.map(({ rows, medianMs }) => ({ rows, medianMs })),
+    bestRows,
+  };
 }
 
 /** 1, 2, 4, … up to the limit, and the limit itself. */
@@ -91,7 +95,9 @@ function confirmed(
 }
 
 /** The number of rows worth putting in one run: 1 unless a row becomes clearly cheaper. */
-export function chooseRows(measured: readonly { readonly rows: number; readonly fastestMs: number }[]): number {
+export function chooseRows(
+  measured: readonly { readonly rows: number; readonly fastestMs: number }[],
+): number {
   const single = measured[0];
   if (!single) return 1;
   const cheapest = Math.min(...measured.map(perRow));
@@ -124,5 +130,8 @@ export function fitLine(points: readonly { readonly rows: number; readonly media
   if (fixedMs >= 0) return { fixedMs, perRowMs: slope };
   // Through the origin: the least-squares slope when nothing is fixed.
   const squares = points.reduce((sum, { rows }) => sum + rows * rows, 0);
-  return { fixedMs: 0, perRowMs: points.reduce((sum, { rows, medianMs }) => sum + rows * medianMs, 0) / squares };
+  return {
+    fixedMs: 0,
+    perRowMs: points.reduce((sum, { rows, medianMs }) => sum + rows * medianMs, 0) / squares,
+  };
 }

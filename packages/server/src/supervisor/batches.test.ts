@@ -48,9 +48,18 @@ function allTypes(rows: number, seed: number): PartInput {
   const count = rows * length;
   const raw = (size: number) =>
     Uint8Array.from({ length: count * size }, (_, index) => (index * 37 + seed * 11) & 255);
-  const floats = Float32Array.from({ length: count }, (_, index) => [Number.NaN, -0, seed + 0.1][index % 3] as number);
-  const halves = Uint16Array.from({ length: count }, (_, index) => [0x7e00, 0xfc00, 0x3c00 + seed][index % 3] as number);
-  const texts = Array.from({ length: count }, (_, index) => ['', 'héé 😀', `row ${seed}`][index % 3] as string);
+  const floats = Float32Array.from(
+    { length: count },
+    (_, index) => [Number.NaN, -0, seed + 0.1][index % 3] as number,
+  );
+  const halves = Uint16Array.from(
+    { length: count },
+    (_, index) => [0x7e00, 0xfc00, 0x3c00 + seed][index % 3] as number,
+  );
+  const texts = Array.from(
+    { length: count },
+    (_, index) => ['', 'héé 😀', `row ${seed}`][index % 3] as string,
+  );
   const tensors = [
     Uint8Array.from({ length: count }, (_, index) => (index + seed) & 1),
     raw(1),
@@ -74,7 +83,9 @@ describe.each(['shared', 'heap'] as const)('Batches over a %s arena', (kind) => 
     const { harness, id } = await open('all-types', {}, { kind });
     const parts = [allTypes(1, 1), allTypes(2, 2), allTypes(1, 3)];
     const [alone] = await harness.results(id, [parts[0] as PartInput]);
-    expect(outputs(alone).map((bytes) => [...bytes])).toEqual(parts[0]?.tensors?.map(({ bytes }) => [...bytes]));
+    expect(outputs(alone).map((bytes) => [...bytes])).toEqual(
+      parts[0]?.tensors?.map(({ bytes }) => [...bytes]),
+    );
     const together = await harness.results(id, parts);
     for (const [index, part] of parts.entries()) {
       const got = outputs(together[index]).map((bytes) => [...bytes]);
@@ -115,7 +126,9 @@ describe.each(['shared', 'heap'] as const)('Batches over a %s arena', (kind) => 
 
   test('fail only the item that the model refuses, and say why', async () => {
     const { harness, id } = await open('poison-gather', {}, { kind });
-    const parts = [1, 2, 9999, 3, -3, 10].map((index) => ({ tensors: [{ bytes: int64(index), shape: [1, 1] }] }));
+    const parts = [1, 2, 9999, 3, -3, 10].map((index) => ({
+      tensors: [{ bytes: int64(index), shape: [1, 1] }],
+    }));
     const results = await harness.results(id, parts);
     expect(results.map((part) => part.ok)).toEqual([true, true, false, true, true, false]);
     expect(asFloat32(output(results[4]))).toEqual([70]);
@@ -173,7 +186,11 @@ test('Parts of different shapes in one batch are run apart', async () => {
     { tensors: [{ bytes: float32(3, 4, 5), shape: [1, 3] }] },
     { tensors: [{ bytes: float32(6, 7, 8, 9), shape: [2, 2] }] },
   ]);
-  expect(results.map((part) => asFloat32(output(part)))).toEqual([[1, 2], [3, 4, 5], [6, 7, 8, 9]]);
+  expect(results.map((part) => asFloat32(output(part)))).toEqual([
+    [1, 2],
+    [3, 4, 5],
+    [6, 7, 8, 9],
+  ]);
 });
 
 test('Strings that are no UTF-8, or that the runtime would cut off, fail alone', async () => {
@@ -269,7 +286,10 @@ test('No rows are answered with no rows', async () => {
   const { harness, id } = await open('add-sub');
   const none = { bytes: new Uint8Array(0), shape: [0, 16] };
   const [part] = await harness.results(id, [{ tensors: [none, none], rows: 0 }]);
-  expect(part).toMatchObject({ ok: true, output: { rows: 0, outputs: [{ shape: [0, 16] }, { shape: [0, 16] }] } });
+  expect(part).toMatchObject({
+    ok: true,
+    output: { rows: 0, outputs: [{ shape: [0, 16] }, { shape: [0, 16] }] },
+  });
 });
 
 test('A version that is declared not to batch runs each part alone', async () => {
@@ -281,7 +301,10 @@ test('A version that is declared not to batch runs each part alone', async () =>
     { tensors: [{ bytes: float32(1, 2), shape: [2, 1] }], rows: 1 },
     { tensors: [{ bytes: float32(3, 4), shape: [2, 1] }], rows: 1 },
   ]);
-  expect(results.map((part) => asFloat32(output(part)))).toEqual([[1, 2], [3, 4]]);
+  expect(results.map((part) => asFloat32(output(part)))).toEqual([
+    [1, 2],
+    [3, 4],
+  ]);
 });
 
 test('Outputs travel in the report when the arena is full', async () => {

@@ -197,9 +197,9 @@ class ProcessPool implements RunnerPool {
     runner: RunnerProcess,
     { error, exit }: { error: GimbalError; exit: RunnerExit },
   ): void {
-    slot.last = runner.view(slot.restarts);
     slot.active = undefined;
     if (this.#stopping) return;
+    slot.last = runner.view(slot.restarts);
     slot.restarts += 1;
     const now = this.#now();
     const { state, delayMs } = this.#restarts.next(exit, now);

@@ -14,7 +14,12 @@ import {
   type VersionSpec,
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
-import { type LoadReport, PROTOCOL, type RunnerMessage, readRunnerMessage } from '../transport/control-message.ts';
+import {
+  type LoadReport,
+  PROTOCOL,
+  type RunnerMessage,
+  readRunnerMessage,
+} from '../transport/control-message.ts';
 import { Doorbell } from '../transport/doorbell.ts';
 import { type FrameKind, MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
 import { MalformedFrame } from '../transport/frame-cursor.ts';
@@ -201,10 +206,14 @@ export class RunnerProcess {
       if (now >= this.#limitAt) this.#leave();
     } else if (this.#batch) {
       if (now >= this.#batch.hungAt) this.kill(hung(this.#batch.job), 'hung');
-    } else if (this.#pingSentAt !== undefined && now - this.#pingSentAt >= this.#options.limits.heartbeatLimitMs) {
+    } else if (
+      this.#pingSentAt !== undefined &&
+      now - this.#pingSentAt >= this.#options.limits.heartbeatLimitMs
+    ) {
       this.kill(silent(now - this.#pingSentAt), 'hung');
     } else if (this.#state === 'ready') {
-      if (this.#pingSentAt === undefined && now - this.#heardAt >= this.#options.limits.heartbeatEveryMs) this.#ping();
+      if (this.#pingSentAt === undefined && now - this.#heardAt >= this.#options.limits.heartbeatEveryMs)
+        this.#ping();
     } else if (now >= this.#limitAt) {
       this.#onLimit();
     }
@@ -280,7 +289,8 @@ export class RunnerProcess {
   }
 
   #onLoaded(loaded: LoadReport): void {
-    if (this.#state !== 'loading' && this.#state !== 'warming') throw new MalformedFrame('the runner is ready twice');
+    if (this.#state !== 'loading' && this.#state !== 'warming')
+      throw new MalformedFrame('the runner is ready twice');
     this.#loaded = loaded;
     this.#signature = loaded.signature;
     this.#estimate = new OutputEstimate(loaded.signature);
@@ -296,7 +306,8 @@ export class RunnerProcess {
   }
 
   #onPong(id: number, residentBytes: number): void {
-    if (id !== this.#pingId || this.#pingSentAt === undefined) throw new MalformedFrame('nobody asked for this pong');
+    if (id !== this.#pingId || this.#pingSentAt === undefined)
+      throw new MalformedFrame('nobody asked for this pong');
     const roundTripMs = this.#heardAt - this.#pingSentAt;
     this.#pingSentAt = undefined;
     this.#residentBytes = residentBytes;
@@ -323,7 +334,8 @@ export class RunnerProcess {
 
   #onReport(body: Uint8Array): void {
     const batch = this.#batch;
-    if (!batch || batchIdOf(body) !== batch.job.id) throw new MalformedFrame('the report is of no batch in flight');
+    if (!batch || batchIdOf(body) !== batch.job.id)
+      throw new MalformedFrame('the report is of no batch in flight');
     const { arena } = this.#options;
     const { space, job } = batch;
     const received = readReport(body, {
@@ -377,7 +389,9 @@ export class RunnerProcess {
 
   #onMalformed(error: MalformedFrame): void {
     this.kill(
-      new GimbalError('RUNNER_CRASHED', 'Cannot answer: the model process broke its protocol', { cause: error }),
+      new GimbalError('RUNNER_CRASHED', 'Cannot answer: the model process broke its protocol', {
+        cause: error,
+      }),
     );
   }
 

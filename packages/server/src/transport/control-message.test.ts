@@ -7,7 +7,11 @@ function read(text: string): unknown {
 }
 
 test('A message of a runner is read, padding and all', () => {
-  expect(read('{"kind":"pong","id":3,"residentBytes":5}\0\0\0')).toEqual({ kind: 'pong', id: 3, residentBytes: 5 });
+  expect(read('{"kind":"pong","id":3,"residentBytes":5}\0\0\0')).toEqual({
+    kind: 'pong',
+    id: 3,
+    residentBytes: 5,
+  });
 });
 
 test.each([

@@ -84,23 +84,23 @@ function unpadded(body: Uint8Array): number {
 }
 
 function isRunnerMessage(message: Record<string, unknown>): boolean {
-  switch (message['kind']) {
+  switch (message.kind) {
     case 'hello':
-      return Number.isInteger(message['protocol']);
+      return Number.isInteger(message.protocol);
     case 'progress':
-      return message['state'] === 'loading' || message['state'] === 'warming';
+      return message.state === 'loading' || message.state === 'warming';
     case 'ready':
       return (
-        isSignature(message['signature']) &&
-        isProfile(message['profile']) &&
-        typeof message['device'] === 'string' &&
-        isAmount(message['loadMs']) &&
-        isAmount(message['residentBytes'])
+        isSignature(message.signature) &&
+        isProfile(message.profile) &&
+        typeof message.device === 'string' &&
+        isAmount(message.loadMs) &&
+        isAmount(message.residentBytes)
       );
     case 'failed':
-      return ERROR_CODES.includes(message['code'] as ErrorCode) && typeof message['message'] === 'string';
+      return ERROR_CODES.includes(message.code as ErrorCode) && typeof message.message === 'string';
     case 'pong':
-      return Number.isInteger(message['id']) && isAmount(message['residentBytes']);
+      return Number.isInteger(message.id) && isAmount(message.residentBytes);
     default:
       return false;
   }
@@ -112,12 +112,12 @@ function isAmount(value: unknown): value is number {
 
 function isSignature(value: unknown): boolean {
   const { inputs, outputs, batchAxis } = (value ?? {}) as Record<string, unknown>;
-  return (
-    Array.isArray(inputs) && Array.isArray(outputs) && (batchAxis === 'dynamic' || batchAxis === 'none')
-  );
+  return Array.isArray(inputs) && Array.isArray(outputs) && (batchAxis === 'dynamic' || batchAxis === 'none');
 }
 
 function isProfile(value: unknown): boolean {
   const { fixedMs, perRowMs, points, bestRows } = (value ?? {}) as Record<string, unknown>;
-  return isAmount(fixedMs) && isAmount(perRowMs) && Array.isArray(points) && isAmount(bestRows) && bestRows >= 1;
+  return (
+    isAmount(fixedMs) && isAmount(perRowMs) && Array.isArray(points) && isAmount(bestRows) && bestRows >= 1
+  );
 }

@@ -1,4 +1,10 @@
-import { FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FRAME_KINDS, type FrameKind, MAX_FRAME_BYTES } from './frame-buffer.ts';
+import {
+  FRAME_ALIGNMENT,
+  FRAME_HEADER_BYTES,
+  FRAME_KINDS,
+  type FrameKind,
+  MAX_FRAME_BYTES,
+} from './frame-buffer.ts';
 import { MalformedFrame } from './frame-cursor.ts';
 
 const KIND_OF_CODE: readonly (FrameKind | undefined)[] = [
@@ -45,8 +51,7 @@ export class FrameReader {
     this.#headerLength = 0;
     const { kind, length } = readHeader(this.#header);
     const from = at + taken;
-    const inPlace =
-      from + length <= chunk.length && (chunk.byteOffset + from) % FRAME_ALIGNMENT === 0;
+    const inPlace = from + length <= chunk.length && (chunk.byteOffset + from) % FRAME_ALIGNMENT === 0;
     if (inPlace) {
       this.#onFrame(kind, chunk.subarray(from, from + length));
       return from + length;
@@ -78,6 +83,7 @@ function readHeader(header: Uint8Array): { kind: FrameKind; length: number } {
   if (length > MAX_FRAME_BYTES) {
     throw new MalformedFrame(`the frame has ${length} bytes, expected at most ${MAX_FRAME_BYTES}`);
   }
-  if (length % FRAME_ALIGNMENT !== 0) throw new MalformedFrame(`the frame has ${length} bytes, expected a multiple of 8`);
+  if (length % FRAME_ALIGNMENT !== 0)
+    throw new MalformedFrame(`the frame has ${length} bytes, expected a multiple of 8`);
   return { kind, length };
 }

@@ -17,7 +17,11 @@ const SIGNATURE: Signature = {
 const HEAD = { batchId: 7, preprocessMs: 0.25, inferMs: 1.5, postprocessMs: 0.125, residentBytes: 1e9 };
 
 const tensors = fc
-  .record({ rows: fc.integer({ min: 0, max: 4 }), width: fc.integer({ min: 0, max: 9 }), text: fc.uint8Array() })
+  .record({
+    rows: fc.integer({ min: 0, max: 4 }),
+    width: fc.integer({ min: 0, max: 9 }),
+    text: fc.uint8Array(),
+  })
   .map(
     ({ rows, width, text }): PartResult => ({
       kind: 'tensors',
@@ -51,6 +55,12 @@ function partFor(result: PartResult): JobPart {
   };
 }
 
+function expected(result: PartResult): unknown {
+  if (result.kind === 'failed') return { ok: false, ...result.failure };
+  if (result.kind === 'tensors') return { ok: true, output: result };
+  return { ok: true, output: { kind: 'answer', json: new Uint8Array(result.json) } };
+}
+
 function written(results: readonly PartResult[], space: Uint8Array | undefined): Uint8Array {
   const frame = new FrameBuffer();
   frame.begin('report');
@@ -61,47 +71,47 @@ function written(results: readonly PartResult[], space: Uint8Array | undefined):
 test('A report arrives as it was written, whatever part of it fits the space that was lent', () => {
   const spaces = fc.option(fc.integer({ min: 0, max: 300 }), { nil: undefined });
   fc.assert(
-    fc.property(fc.array(fc.oneof(tensors, answer, failed), { maxLength: 8 }), spaces, (results, spaceBytes) => {
-      const space = spaceBytes === undefined ? undefined : new Uint8Array(spaceBytes);
-      const report = readReport(written(results, space), {
-        parts: results.map(partFor),
-        space,
-        signature: SIGNATURE,
-      });
-      expect(report).toMatchObject(HEAD);
-      expect(report.parts).toEqual(
-        results.map((result) => {
-          switch (result.kind) {
-            case 'tensors':
-              return { ok: true, output: result };
-            case 'answer':
-              return { ok: true, output: { kind: 'answer', json: new Uint8Array(result.json) } };
-            case 'failed':
-              return { ok: false, ...result.failure };
-          }
-        }),
-      );
-      for (const part of report.parts) {
-        if (!part.ok || part.output.kind !== 'tensors') continue;
-        for (const { bytes } of part.output.outputs) expect(bytes.byteOffset % 8).toBe(0);
-      }
-    }),
+    fc.property(
+      fc.array(fc.oneof(tensors, answer, failed), { maxLength: 8 }),
+      spaces,
+      (results, spaceBytes) => {
+        const space = spaceBytes === undefined ? undefined : new Uint8Array(spaceBytes);
+        const report = readReport(written(results, space), {
+          parts: results.map(partFor),
+          space,
+          signature: SIGNATURE,
+        });
+        expect(report).toMatchObject(HEAD);
+        expect(report.parts).toEqual(results.map(expected));
+        for (const part of report.parts) {
+          if (!part.ok || part.output.kind !== 'tensors') continue;
+          for (const { bytes } of part.output.outputs) expect(bytes.byteOffset % 8).toBe(0);
+        }
+      },
+    ),
   );
 });
 
 test('A report with flipped bytes is read or malformed, and never reaches outside its memory', () => {
-  const flips = fc.array(fc.record({ at: fc.nat(), value: fc.nat({ max: 255 }) }), { minLength: 1, maxLength: 6 });
+  const flips = fc.array(fc.record({ at: fc.nat(), value: fc.nat({ max: 255 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  });
   fc.assert(
-    fc.property(fc.array(fc.oneof(tensors, answer, failed), { minLength: 1, maxLength: 4 }), flips, (results, changes) => {
-      const space = new Uint8Array(64);
-      const body = written(results, space);
-      for (const { at, value } of changes) body[at % body.length] = value;
-      try {
-        readReport(body, { parts: results.map(partFor), space, signature: SIGNATURE });
-      } catch (error) {
-        expect(error).toBeInstanceOf(MalformedFrame);
-      }
-    }),
+    fc.property(
+      fc.array(fc.oneof(tensors, answer, failed), { minLength: 1, maxLength: 4 }),
+      flips,
+      (results, changes) => {
+        const space = new Uint8Array(64);
+        const body = written(results, space);
+        for (const { at, value } of changes) body[at % body.length] = value;
+        try {
+          readReport(body, { parts: results.map(partFor), space, signature: SIGNATURE });
+        } catch (error) {
+          expect(error).toBeInstanceOf(MalformedFrame);
+        }
+      },
+    ),
     { numRuns: 2000 },
   );
 });
@@ -124,7 +134,7 @@ test('A report whose output has not the length of its shape is malformed', () =>
 test('A report that answers tensors with an answer is malformed', () => {
   const results: PartResult[] = [{ kind: 'answer', json: new Uint8Array(2) }];
   const parts = [{ ...partFor(results[0] as PartResult), want: 'tensors' as const }];
-  expect(() => readReport(written(results, undefined), { parts, space: undefined, signature: SIGNATURE })).toThrow(
-    MalformedFrame,
-  );
+  expect(() =>
+    readReport(written(results, undefined), { parts, space: undefined, signature: SIGNATURE }),
+  ).toThrow(MalformedFrame);
 });

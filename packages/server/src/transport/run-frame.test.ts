@@ -91,9 +91,7 @@ test('A run over a heap arena carries only the rows of its parts', () => {
   writeRun(frame, job, { arena, signature: signatureOf('BYTES'), outputSpan: undefined });
   const [only] = readRun(bodyOf(frame), undefined).parts;
   expect(only).toMatchObject({ sliced: false, firstRow: 0, rows: 2 });
-  expect(only?.tensors).toEqual([
-    { bytes: new Uint8Array([2, 0, 0, 0, 66, 67, 0, 0, 0, 0]), shape: [2, 1] },
-  ]);
+  expect(only?.tensors).toEqual([{ bytes: new Uint8Array([2, 0, 0, 0, 66, 67, 0, 0, 0, 0]), shape: [2, 1] }]);
 });
 
 test('A run that names memory outside the arena is malformed', () => {
@@ -104,6 +102,10 @@ test('A run that names memory outside the arena is malformed', () => {
   } as const;
   const frame = new FrameBuffer();
   frame.begin('run');
-  writeRun(frame, { id: 1, parts: [part({ input })] }, { arena, signature: signatureOf('UINT8'), outputSpan: undefined });
+  writeRun(
+    frame,
+    { id: 1, parts: [part({ input })] },
+    { arena, signature: signatureOf('UINT8'), outputSpan: undefined },
+  );
   expect(() => readRun(bodyOf(frame), arena.bytes)).toThrow(MalformedFrame);
 });

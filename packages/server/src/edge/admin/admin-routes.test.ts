@@ -164,7 +164,7 @@ describe('admin routes', () => {
   });
 
   it('say that there is no GPU rather than that it is idle', async () => {
-    expect((await ask('GET /metrics/gpu-util')).body).toEqual({ gpus: [] });
+    expect((await ask('GET /metrics/gpu-util')).body).toEqual({ devices: [] });
   });
 
   it('are live always and ready when the server is', async () => {

@@ -19,7 +19,7 @@ export function metricsRoutes(port: AdminPort): Route[] {
     }),
     // There is no device monitor yet: an empty list is the truth, a made-up 0 % would not be.
     {
-      ...readingRoute('/metrics/gpu-util', (request) => answerJson(request, { gpus: [] })),
+      ...readingRoute('/metrics/gpu-util', (request) => answerJson(request, { devices: [] })),
       protocol: 'compat',
     },
   ];

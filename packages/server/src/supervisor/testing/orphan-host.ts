@@ -1,6 +1,6 @@
-import { int64 } from './tensor-bytes.ts';
 import { PoolHarness } from './pool-harness.ts';
 import { sampleVersion } from './sample-version.ts';
+import { int64 } from './tensor-bytes.ts';
 
 /** A host that is going to be killed while its runner computes for minutes; prints the runner's process id. */
 const harness = new PoolHarness(sampleVersion('sequence-slow'));

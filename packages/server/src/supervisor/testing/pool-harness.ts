@@ -204,6 +204,9 @@ function copyOf(part: PartReport): PartReport {
   if (output.kind === 'answer') return { ok: true, output: { kind: 'answer', json: output.json.slice() } };
   return {
     ok: true,
-    output: { ...output, outputs: output.outputs.map(({ bytes, shape }) => ({ bytes: bytes.slice(), shape })) },
+    output: {
+      ...output,
+      outputs: output.outputs.map(({ bytes, shape }) => ({ bytes: bytes.slice(), shape })),
+    },
   };
 }

@@ -100,6 +100,13 @@ export function sampleVersion(model: SampleModel, parts: SampleParts = {}): Vers
     nonFiniteOutputs: 'error',
     derivations: [],
     ...parts,
-    runners: { count: 1, threads: 1, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0, ...parts.runners },
+    runners: {
+      count: 1,
+      threads: 1,
+      recycleBatches: 0,
+      recycleAgeMs: 0,
+      recycleGrowthBytes: 0,
+      ...parts.runners,
+    },
   };
 }

@@ -1,0 +1,125 @@
+import { Command, CommanderError } from 'commander';
+import { EXIT, EXIT_HELP, type ExitCode } from './exit-code.ts';
+import { Failure, toFailure } from './failure.ts';
+import type { RunVerb, Verb, VerbContext } from './verb.ts';
+
+interface VerbEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<Verb>;
+}
+
+/** In the order of a newcomer's path. A verb's module is loaded only when it is called: `--help` stays quick. */
+export const VERBS: readonly VerbEntry[] = [
+  {
+    name: 'serve',
+    summary: 'serve models over HTTP',
+    load: async () => (await import('./verbs/serve.ts')).serve,
+  },
+  {
+    name: 'infer',
+    summary: 'send one input to a served model and show its answer',
+    load: async () => (await import('./verbs/infer.ts')).infer,
+  },
+  {
+    name: 'models',
+    summary: 'list, show, load and unload the models of a server',
+    load: async () => (await import('./verbs/models.ts')).models,
+  },
+  {
+    name: 'inspect',
+    summary: 'show what an .onnx file takes, gives and is made of',
+    load: async () => (await import('./verbs/inspect.ts')).inspect,
+  },
+  {
+    name: 'check',
+    summary: 'check a model repository without serving it',
+    load: async () => (await import('./verbs/check.ts')).check,
+  },
+  {
+    name: 'doctor',
+    summary: 'say what works on this machine, and what to do about the rest',
+    load: async () => (await import('./verbs/doctor.ts')).doctor,
+  },
+  {
+    name: 'init',
+    summary: 'make a starter folder with a configuration and a tiny model',
+    load: async () => (await import('./verbs/init.ts')).init,
+  },
+  {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: async () => (await import('./verbs/completion.ts')).completion,
+  },
+];
+
+/** Parses the command line, runs the verb and gives the exit code. Never throws. */
+export async function runProgram(args: readonly string[], context: VerbContext): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.ok;
+  const run: RunVerb = async (action, { json }) => {
+    try {
+      exitCode = await action(context);
+    } catch (error) {
+      const failure = toFailure(error);
+      context.terminal({ json }).fail(failure);
+      exitCode = failure.exitCode;
+    }
+  };
+  try {
+    const program = await buildProgram(args, { run, context });
+    await program.parseAsync([...args], { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const failure = error instanceof Failure ? error : toFailure(error);
+    context.terminal({ json: false }).fail(failure);
+    return failure.exitCode;
+  }
+  return exitCode;
+}
+
+/** The whole command tree, for completion scripts. */
+export async function describeProgram(context: VerbContext): Promise<Command> {
+  const program = emptyProgram(context);
+  for (const { name, summary, load } of VERBS) {
+    const verb = await load();
+    verb.define(program.command(name).summary(summary).description(summary), async () => {});
+  }
+  return program;
+}
+
+async function buildProgram(
+  args: readonly string[],
+  { run, context }: { run: RunVerb; context: VerbContext },
+): Promise<Command> {
+  const program = emptyProgram(context);
+  const called = calledVerb(args);
+  for (const { name, summary, load } of VERBS) {
+    const command = program.command(name).summary(summary).description(capital(summary));
+    command.exitOverride();
+    if (name === called) (await load()).define(command, run);
+  }
+  return program;
+}
+
+function emptyProgram(context: VerbContext): Command {
+  const program = new Command('gimbal');
+  program
+    .description('Gimbal, the resilient model server for TypeScript')
+    .version(context.version, '-v, --version', 'print the version')
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('(see "gimbal --help")')
+    .helpCommand('help [verb]', 'show what a verb takes')
+    .addHelpText('after', `\n${EXIT_HELP}\nStart here: gimbal init demo && gimbal serve demo/models`)
+    .exitOverride();
+  return program;
+}
+
+/** `gimbal serve …` and `gimbal help serve` both need serve's flags. */
+function calledVerb(args: readonly string[]): string | undefined {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  return first === 'help' ? second : first;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

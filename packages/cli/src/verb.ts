@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import type { ExitCode } from './exit-code.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What a verb runs with; everything from outside comes in here, so that tests can replace it. */
+export interface VerbContext {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly version: string;
+  readonly stdin: NodeJS.ReadStream;
+  terminal(options: { json: boolean }): Terminal;
+}
+
+/** Defines a verb's arguments and flags; `run` is called by the parser and its result becomes the exit code. */
+export interface Verb {
+  define(command: Command, run: RunVerb): void;
+}
+
+export type RunVerb = (
+  action: (context: VerbContext) => Promise<ExitCode>,
+  options: { json: boolean },
+) => Promise<void>;

@@ -1,0 +1,208 @@
+import type { Host, HostEvent } from '@gimbal/server';
+import type { Command } from 'commander';
+import { loadConfiguration } from '../configuration-file.ts';
+import { EXIT, type ExitCode } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { addConfigurationFlags, configurationFlags } from '../serve/configuration-flags.ts';
+
+import { printStartupScreen } from '../serve/startup-screen.ts';
+import type { Terminal } from '../terminal.ts';
+import type { Verb, VerbContext } from '../verb.ts';
+
+/** Two signals within this time are one that came on two ways. */
+const SAME_SIGNAL_MS = 500;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+interface Options {
+  readonly json: boolean;
+  readonly config?: string;
+  readonly [flag: string]: unknown;
+}
+
+export const serve: Verb = {
+  define(command: Command, run) {
+    command
+      .argument('[path]', 'a model repository, a model, or an .onnx file (default: models.path)')
+      .option(
+        '--config <file>',
+        'configuration file (default: GIMBAL_CONFIG, else gimbal.yaml when it is there)',
+      )
+      .option('--json', 'print events on stdout, one JSON object a line', false);
+    addConfigurationFlags(command);
+    command.action((path: string | undefined, options: Options) =>
+      run((context) => serveModels(path, options, context), options),
+    );
+  },
+};
+
+async function serveModels(
+  path: string | undefined,
+  options: Options,
+  context: VerbContext,
+): Promise<ExitCode> {
+  process.title = 'gimbal-host';
+  const terminal = context.terminal(options);
+  const { configuration, notes } = await loadConfiguration({
+    cwd: context.cwd,
+    environment: context.environment,
+    file: options.config,
+    flags: {
+      ...configurationFlags(options),
+      ...(path === undefined ? {} : { 'models.path': { name: 'the path', text: path } }),
+    },
+  });
+  for (const note of notes) terminal.say(`note: ${note}`);
+  // Loaded late: everything that serves is in there, and `--help` must not wait for it.
+  const { startHost } = await import('@gimbal/server');
+  let host: Host | undefined;
+  const screen = new EventScreen(terminal, context, () => host);
+  const starting = startHost({
+    configuration,
+    version: context.version,
+    colours: terminal.humanColours.isColorSupported,
+    onEvent: (event) => {
+      screen.show(event);
+      if (event.event === 'unusable') stopping.giveUp();
+    },
+  });
+  // A signal while models load waits for the host, which then stops at once; a second one hurries it.
+  const stopping = new Stopping(() => starting.then((started) => started.stop()));
+  stopping.listen();
+  try {
+    host = await starting;
+    screen.hostStarted();
+    return await stopping.finished;
+  } catch (error) {
+    throw startFailure(error, configuration.models.path);
+  } finally {
+    stopping.unlisten();
+  }
+}
+
+/** Events as lines for scripts, or as one screen for people. */
+class EventScreen {
+  readonly #terminal: Terminal;
+  readonly #context: VerbContext;
+  readonly #host: () => Host | undefined;
+  #ready: (HostEvent & { event: 'ready' }) | undefined;
+  #isShown = false;
+
+  constructor(terminal: Terminal, context: VerbContext, host: () => Host | undefined) {
+    this.#terminal = terminal;
+    this.#context = context;
+    this.#host = host;
+  }
+
+  show(event: HostEvent): void {
+    if (this.#terminal.isJson) {
+      this.#terminal.print(JSON.stringify(event));
+      return;
+    }
+    switch (event.event) {
+      case 'ready':
+        this.#ready = event;
+        this.hostStarted();
+        break;
+      case 'model':
+        // States before readiness are on the screen; later ones are in the log.
+        break;
+      case 'unusable':
+        this.#terminal.say(`${event.reason}\nNothing can be served; try: gimbal check`);
+        break;
+      case 'draining':
+        this.#terminal.say('Draining: requests in flight are answered, new ones are refused');
+        break;
+      case 'stopped':
+        this.#terminal.say('Stopped');
+        break;
+    }
+  }
+
+  /** The screen needs both: the event and the host that it came from, in whichever order they arrive. */
+  hostStarted(): void {
+    const host = this.#host();
+    if (this.#ready === undefined || host === undefined || this.#isShown || this.#terminal.isJson) return;
+    this.#isShown = true;
+    const { cwd, version } = this.#context;
+    const { http, admin } = this.#ready;
+    printStartupScreen(this.#terminal, { http, admin, entries: host.catalogue(), cwd, version });
+  }
+}
+
+/** Signals and bugs, which only the edge of the process may see: both drain, and bugs end with exit code 1. */
+class Stopping {
+  readonly finished: Promise<ExitCode>;
+  readonly #stop: () => Promise<void>;
+  #finish: (exitCode: ExitCode) => void = () => {};
+  #isBroken = false;
+  #exitCode: ExitCode = EXIT.ok;
+  #signalledAt = Number.NEGATIVE_INFINITY;
+
+  constructor(stop: () => Promise<void>) {
+    this.#stop = stop;
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+
+  listen(): void {
+    for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
+    process.on('uncaughtException', this.#onBug);
+    process.on('unhandledRejection', this.#onBug);
+  }
+
+  unlisten(): void {
+    for (const signal of STOP_SIGNALS) process.off(signal, this.#onSignal);
+    process.off('uncaughtException', this.#onBug);
+    process.off('unhandledRejection', this.#onBug);
+  }
+
+  /** Not one model can be served: there is nothing to stay up for. */
+  giveUp(): void {
+    this.#exitCode = EXIT.invalid;
+    this.#stop().catch(() => {});
+    this.#end();
+  }
+
+  readonly #onSignal = (): void => {
+    // A signal to the whole process group arrives twice, from the terminal and relayed by npm's script: it is one.
+    const now = performance.now();
+    if (now - this.#signalledAt < SAME_SIGNAL_MS) return;
+    this.#signalledAt = now;
+    this.#end();
+  };
+
+  #end(): void {
+    this.#stop().then(
+      () => this.#finish(this.#isBroken ? EXIT.failure : this.#exitCode),
+      () => this.#finish(EXIT.failure),
+    );
+  }
+
+  readonly #onBug = (error: unknown): void => {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    // A second bug while draining from the first: there is nothing left to save.
+    if (this.#isBroken) process.exit(EXIT.failure);
+    this.#isBroken = true;
+    this.#end();
+  };
+}
+
+function startFailure(error: unknown, modelsPath: string): unknown {
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL') {
+    return new Failure(EXIT.failure, "Cannot listen: the address can't be taken", {
+      where: `${address ?? ''}:${port ?? ''}`,
+      expected: 'a free port of this machine',
+      got: code,
+      fix: 'gimbal doctor, or --port 0 --admin-port 0 for any free ports',
+    });
+  }
+  if (code === 'MODEL_UNAVAILABLE') {
+    return new Failure(EXIT.invalid, (error as Error).message, {
+      where: modelsPath,
+      fix: 'gimbal check, or gimbal init',
+    });
+  }
+  return error;
+}

@@ -1,0 +1,270 @@
+import type { CatalogueEntry, Configuration, VersionSpec } from '@gimbal/core';
+import { adminRoutes } from '../edge/admin/admin-routes.ts';
+import { Router } from '../edge/front/router.ts';
+import type { EdgePorts } from '../edge/route.ts';
+import { publicRoutes } from '../edge/routes.ts';
+import { createHttpServer, type HttpServer } from '../http1/server.ts';
+import { Repository, type RepositoryReading } from '../repository/repository.ts';
+import { versionDefaults } from '../repository/version-defaults.ts';
+import { RepositoryWatcher } from '../repository/watcher.ts';
+import { createRunnerPool } from '../supervisor/runner-pool.ts';
+import { streamTarget } from '../telemetry/line-sink.ts';
+import { redacted } from '../telemetry/redaction.ts';
+import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
+import { openArena } from '../transport/open-arena.ts';
+import { Catalogue } from './catalogue.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { Drain } from './drain.ts';
+import type { HostEvent } from './host-event.ts';
+import { type PoolFactory, ServedVersion } from './served-version.ts';
+import { systemClock, systemRandom } from './system-ports.ts';
+import { metricSources, runnerReports } from './telemetry-sources.ts';
+
+/** Requests of an old version that a replaced or unloaded one may still finish. */
+const RETIRE_GRACE_MS = 30_000;
+
+export interface HostOptions {
+  /** `models.path` is absolute. */
+  readonly configuration: Configuration;
+  /** Version of the server in metadata and metrics. */
+  readonly version: string;
+  /** Pretty logs may be coloured. */
+  readonly colours: boolean;
+  readonly onEvent: (event: HostEvent) => void;
+}
+
+/** A running server. Its ports are open; models may still be loading. */
+export interface Host {
+  catalogue(): readonly CatalogueEntry[];
+  /** Drains and resolves when nothing is left; a second call hurries. */
+  stop(): Promise<void>;
+}
+
+/** Puts the whole program together: the only place that sees everything. Fails with MODEL_UNAVAILABLE or INTERNAL. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  return new Composition(options).start();
+}
+
+class Composition {
+  readonly #options: HostOptions;
+  readonly #onEvent: (event: HostEvent) => void;
+  readonly #telemetry: Telemetry;
+  readonly #dispatcher = new Dispatcher(systemClock);
+  readonly #repository: Repository;
+  readonly #watcher: RepositoryWatcher;
+  readonly #catalogue: Catalogue;
+  readonly #httpServer: HttpServer;
+  readonly #adminServer: HttpServer;
+  readonly #drain: Drain;
+  #loads = 0;
+
+  constructor(options: HostOptions) {
+    const { configuration } = options;
+    this.#options = options;
+    this.#onEvent = options.onEvent;
+    this.#repository = new Repository(configuration.models.path, versionDefaults(configuration));
+    this.#catalogue = new Catalogue({
+      create: (spec) => this.#createVersion(spec),
+      reread: async () => (await this.#watcher.readNow()).versions,
+      required: configuration.models.required,
+      retireGraceMs: RETIRE_GRACE_MS,
+      events: this.#catalogueEvents(),
+    });
+    this.#telemetry = this.#createTelemetry();
+    this.#watcher = this.#createWatcher();
+    const ports = this.#edgePorts();
+    this.#httpServer = this.#createServer(new Router(publicRoutes(ports, this.#adminPort()), ports));
+    this.#adminServer = this.#createServer(
+      new Router(adminRoutes({ port: this.#adminPort(), inference: this.#catalogue }), ports),
+    );
+    this.#drain = this.#createDrain();
+  }
+
+  async start(): Promise<Host> {
+    const { http, admin } = this.#options.configuration;
+    const reading = await this.#repository.read();
+    // The ports open before the models are there, so that probes get an honest answer.
+    const httpPort = await this.#httpServer.listen({ host: http.host, port: http.port });
+    const adminPort = await this.#adminServer.listen({ host: admin.host, port: admin.port });
+    void this.#load(reading, {
+      http: urlOf(http.host, httpPort.port),
+      admin: urlOf(admin.host, adminPort.port),
+    });
+    return {
+      catalogue: () => this.#catalogue.catalogue(),
+      stop: () => {
+        if (!this.#drain.started) this.#onEvent({ event: 'draining' });
+        return this.#drain.request();
+      },
+    };
+  }
+
+  /** The first load; readiness follows it. */
+  async #load(reading: RepositoryReading, urls: { http: string; admin: string }): Promise<void> {
+    for (const note of reading.notes) this.#telemetry.log.info('Note on the model repository', { note });
+    await this.#catalogue.start(reading.versions);
+    if (this.#drain.started) return;
+    if (this.#options.configuration.models.watch) await this.#watcher.start(reading);
+    if (this.#catalogue.served().every((version) => version.state !== 'ready')) {
+      this.#onEvent({ event: 'unusable', reason: this.#whyUnusable() });
+    } else if (this.#catalogue.ready) {
+      this.#onEvent({ event: 'ready', ...urls, grpc: null, pid: process.pid });
+    }
+  }
+
+  #whyUnusable(): string {
+    const reasons = this.#catalogue
+      .catalogue()
+      .flatMap(({ versions, failures }) => [
+        ...failures.map(({ reason }) => reason),
+        ...versions.map(({ reason }) => reason ?? ''),
+      ]);
+    return reasons.find((reason) => reason !== '') ?? 'Cannot serve: there is no model in the repository';
+  }
+
+  #createTelemetry(): Telemetry {
+    const { log, metrics } = this.#options.configuration;
+    const terminal = process.stderr.isTTY === true;
+    const pretty = log.format === 'pretty' || (log.format === 'auto' && terminal);
+    return createTelemetry({
+      clock: systemClock,
+      sources: metricSources(
+        () => this.#catalogue,
+        () => this.#httpServer.counters.open,
+      ),
+      log: {
+        target: streamTarget(process.stderr),
+        level: log.level,
+        access: log.access,
+        format: pretty ? (this.#options.colours ? 'pretty-colour' : 'pretty') : 'json',
+      },
+      metrics: { compat: metrics.compat, thresholdsSeconds: [] },
+      build: { version: this.#options.version, node: process.version, runtime: 'onnxruntime-node' },
+    });
+  }
+
+  #createWatcher(): RepositoryWatcher {
+    const { models } = this.#options.configuration;
+    return new RepositoryWatcher({
+      repository: this.#repository,
+      clock: systemClock,
+      settleMs: models.settleMs,
+      scanIntervalMs: models.scanIntervalMs,
+      mode: 'events',
+      onChanges: (changes) => this.#catalogue.apply(changes),
+      onTrouble: (error) => this.#telemetry.log.warn('Cannot read the model repository', { err: error }),
+    });
+  }
+
+  #createVersion(spec: VersionSpec): ServedVersion {
+    const { limits, transport } = this.#options.configuration;
+    const { arena, reason } = openArena(limits.arenaBytes, transport);
+    if (reason !== undefined) {
+      this.#telemetry.log.warn('No shared memory here: tensors travel through sockets', { reason });
+    }
+    this.#loads += 1;
+    return new ServedVersion({
+      key: `${spec.model}/${spec.version}#${this.#loads}`,
+      spec,
+      arena,
+      dispatcher: this.#dispatcher,
+      clock: systemClock,
+      createPool: this.#createPool,
+      maxQueueMs: limits.maxQueueMs,
+    });
+  }
+
+  readonly #createPool: PoolFactory = ({ spec, rung, arena, events }) =>
+    createRunnerPool({
+      spec,
+      variant: rung,
+      threads: spec.runners.threads === 'auto' ? 1 : spec.runners.threads,
+      arena,
+      events,
+      clock: systemClock,
+      random: systemRandom,
+      onLine: ({ runner, stream, text }) =>
+        this.#telemetry.log.info('A runner printed', { runner, stream, text }),
+    });
+
+  #catalogueEvents(): ConstructorParameters<typeof Catalogue>[0]['events'] {
+    return {
+      onLoading: ({ model, version }) => this.#onEvent({ event: 'model', model, version, state: 'loading' }),
+      onReady: ({ spec: { model, version }, loadMs }) => {
+        this.#telemetry.metrics.loaded({ model, version, durationMs: loadMs });
+        this.#onEvent({ event: 'model', model, version, state: 'ready' });
+      },
+      onFailed: ({ model, version }, error) => {
+        this.#telemetry.log.error('Cannot load a version', { model, version, err: error });
+        this.#onEvent({ event: 'model', model, version, state: 'unavailable', reason: error.message });
+      },
+      onRetired: ({ model, version }) => this.#onEvent({ event: 'model', model, version, state: 'unloaded' }),
+    };
+  }
+
+  #edgePorts(): EdgePorts {
+    const { limits, defaultModel } = this.#options.configuration;
+    return {
+      inference: this.#catalogue,
+      clock: systemClock,
+      random: systemRandom,
+      observer: this.#telemetry.observer,
+      limits,
+      server: { name: 'gimbal', version: this.#options.version },
+      defaultModel,
+    };
+  }
+
+  #adminPort(): Parameters<typeof adminRoutes>[0]['port'] {
+    return {
+      metrics: (format) => this.#telemetry.metrics.page(format),
+      runners: () => runnerReports(this.#catalogue, this.#dispatcher),
+      queues: () =>
+        this.#catalogue.served().flatMap((version) => {
+          const lanes = version.queue();
+          const { model, version: name } = version.spec;
+          const depth = lanes.reduce((sum, lane) => sum + lane.depth, 0);
+          return [
+            { model, version: name, depth, oldestAgeMs: Math.max(...lanes.map((lane) => lane.oldestAgeMs)) },
+          ];
+        }),
+      reload: (model) => this.#catalogue.reload(model),
+      configuration: () => redacted(this.#options.configuration),
+    };
+  }
+
+  #createServer(router: Router): HttpServer {
+    return createHttpServer({
+      listener: router.listener,
+      limits: this.#options.configuration.limits,
+      clock: systemClock,
+      draining: () => this.#catalogue.draining,
+    });
+  }
+
+  #createDrain(): Drain {
+    return new Drain(
+      {
+        announce: () => this.#catalogue.drain(),
+        closeListeners: async (graceMs) => {
+          await this.#watcher.close();
+          await this.#httpServer.close(graceMs);
+        },
+        stopRunners: (graceMs) => this.#catalogue.stop(graceMs),
+        flush: async () => {
+          this.#dispatcher.close();
+          await this.#adminServer.close(0);
+          this.#onEvent({ event: 'stopped' });
+          await this.#telemetry.close();
+        },
+      },
+      this.#options.configuration.drain,
+      systemClock,
+    );
+  }
+}
+
+function urlOf(host: string, port: number): string {
+  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+}

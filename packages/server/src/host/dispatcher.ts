@@ -1,0 +1,239 @@
+import {
+  type Batch,
+  type BatchReport,
+  type Clock,
+  type CostProfile,
+  Engine,
+  type EngineDriver,
+  type EngineVersionOptions,
+  GimbalError,
+  type Instant,
+  type JobPart,
+  NEVER,
+  type Pool,
+  type RunnerPlace,
+  type RunnerPool,
+  type Work,
+  type WorkOutcome,
+  type WorkResult,
+} from '@gimbal/core';
+import { type PendingWork, SharedReport } from './call.ts';
+
+/** What the dispatcher must know of a version besides its works. */
+export interface DispatchedVersion {
+  readonly key: string;
+  readonly variantNames: readonly string[];
+  readonly runnerPools: readonly RunnerPool[];
+  /** A run has ended, whatever came of it. */
+  onExecuted(rows: number, report: BatchReport): void;
+  onSettled(pending: PendingWork, result: WorkResult): void;
+  onDrained(): void;
+}
+
+interface Settlement {
+  readonly work: Work<PendingWork>;
+  readonly outcome: WorkOutcome;
+}
+
+/**
+ * Drives the pure engine: gives it the time, runs its batches on runner pools and brings outcomes back to their calls.
+ * Outcomes are delivered after the engine's own call has returned, so that whatever an edge does then never re-enters it.
+ */
+export class Dispatcher implements EngineDriver<PendingWork> {
+  readonly #clock: Clock;
+  readonly #engine = new Engine<PendingWork>(this);
+  readonly #versions = new Map<string, DispatchedVersion>();
+  /** Batches that runners have. */
+  readonly #running = new Map<number, Batch<PendingWork>>();
+  #settlements: Settlement[] = [];
+  #turnScheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #timerAt: Instant = NEVER;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(version: DispatchedVersion, options: EngineVersionOptions): void {
+    this.#versions.set(version.key, version);
+    this.#engine.addVersion(options);
+  }
+
+  remove(key: string): void {
+    this.#engine.removeVersion(key, this.#clock.now());
+    this.#deliver();
+  }
+
+  pools(key: string): readonly Pool<PendingWork>[] {
+    return this.#engine.pools(key);
+  }
+
+  /** Rows of the batch that a runner has now. */
+  runningRows(runnerId: string): number {
+    for (const batch of this.#running.values()) if (batch.runner === runnerId) return batch.rows;
+    return 0;
+  }
+
+  /** Throws when a work of so many rows could not be done by the deadline. */
+  admit(key: string, rows: number, deadline: Instant): void {
+    this.#engine.admit(key, rows, { deadline, now: this.#clock.now() });
+  }
+
+  submit(work: Work<PendingWork>): void {
+    this.#engine.submit(work, this.#clock.now());
+    this.#scheduleTurn();
+  }
+
+  cancel(work: Work<PendingWork>): void {
+    this.#engine.cancel(work);
+    this.#scheduleTurn();
+  }
+
+  runnerReady(place: RunnerPlace, profile: CostProfile): void {
+    this.#engine.runnerReady(place, profile, this.#clock.now());
+    this.#scheduleTurn();
+  }
+
+  runnerRetiring(place: RunnerPlace): void {
+    this.#engine.runnerRetiring(place, this.#clock.now());
+    this.#scheduleTurn();
+  }
+
+  runnerLost(place: RunnerPlace, error: GimbalError): void {
+    for (const [id, batch] of this.#running) {
+      if (batch.runner !== place.runnerId) continue;
+      this.#running.delete(id);
+      for (const part of batch.parts) part.work.payload.call.batchEnded();
+    }
+    this.#engine.runnerLost(place, error, this.#clock.now());
+    this.#deliver();
+    this.#scheduleTurn();
+  }
+
+  faulted(place: Omit<RunnerPlace, 'runnerId'>, error: GimbalError | undefined): void {
+    this.#engine.faulted(place, error, this.#clock.now());
+    this.#deliver();
+  }
+
+  batchReported(place: RunnerPlace, batchId: number, report: BatchReport): void {
+    const batch = this.#running.get(batchId);
+    if (!batch) {
+      report.release();
+      return;
+    }
+    this.#running.delete(batchId);
+    const shared = new SharedReport(report, batch.parts.length);
+    for (const part of batch.parts) {
+      const { call } = part.work.payload;
+      call.batchEnded();
+      call.hold(shared);
+    }
+    this.#versions.get(place.version)?.onExecuted(batch.rows, report);
+    this.#engine.batchReported(place, batchId, report, this.#clock.now());
+    this.#deliver();
+    this.#scheduleTurn();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timerAt = NEVER;
+  }
+
+  // EngineDriver: called by the engine.
+
+  dispatch(batch: Batch<PendingWork>): void {
+    const pool = this.#versions.get(batch.version)?.runnerPools[batch.rung];
+    if (!pool) return;
+    this.#running.set(batch.id, batch);
+    const parts: JobPart[] = [];
+    for (const part of batch.parts) {
+      const { call, request } = part.work.payload;
+      call.batchStarted();
+      parts.push({
+        input: request.input,
+        firstRow: part.firstRow,
+        rows: part.rows,
+        sliced: part.rows !== part.work.rows,
+        want: request.want,
+        parameters: request.parameters,
+      });
+    }
+    pool.run(batch.runner, { id: batch.id, parts }, batch.predictedMs);
+  }
+
+  settle(work: Work<PendingWork>, outcome: WorkOutcome): void {
+    this.#settlements.push({ work, outcome });
+  }
+
+  drained(key: string): void {
+    const version = this.#versions.get(key);
+    this.#versions.delete(key);
+    if (version) queueMicrotask(() => version.onDrained());
+  }
+
+  /** Everything that arrives in one turn of the event loop is looked at together, at its end. */
+  #scheduleTurn(): void {
+    if (this.#turnScheduled) return;
+    this.#turnScheduled = true;
+    setImmediate(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#turnScheduled = false;
+    this.#deliver();
+    const now = this.#clock.now();
+    const next = this.#engine.poll(now);
+    this.#deliver();
+    if (next <= now) this.#scheduleTurn();
+    else this.#setTimer(next, now);
+  };
+
+  /** One timer, re-armed only to fire earlier: under load it is hardly ever touched. */
+  #setTimer(at: Instant, now: Instant): void {
+    if (at === NEVER || at >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(
+      () => {
+        this.#timerAt = NEVER;
+        this.#turn();
+      },
+      Math.ceil(at - now),
+    );
+  }
+
+  #deliver(): void {
+    while (this.#settlements.length > 0) {
+      const settlements = this.#settlements;
+      this.#settlements = [];
+      for (const { work, outcome } of settlements) {
+        const version = this.#versions.get(work.version);
+        const pending = work.payload;
+        const result = resultOf(outcome, version?.variantNames ?? []);
+        version?.onSettled(pending, result);
+        pending.settle(result);
+      }
+    }
+  }
+}
+
+function resultOf(outcome: WorkOutcome, variantNames: readonly string[]): WorkResult {
+  switch (outcome.kind) {
+    case 'failed':
+      return { ok: false, error: outcome.error };
+    case 'cancelled':
+      return { ok: false, error: new GimbalError('CANCELLED', 'Cannot answer: the client went away') };
+    case 'done': {
+      const parts = [];
+      for (const { report } of outcome.reports) {
+        if (!report.ok) {
+          const { code, message, fields } = report;
+          return { ok: false, error: new GimbalError(code, message, { fields }) };
+        }
+        parts.push(report.output);
+      }
+      const { rung, batchRows, timings } = outcome;
+      return { ok: true, variant: variantNames[rung] ?? '', rung, batchRows, parts, timings };
+    }
+  }
+}

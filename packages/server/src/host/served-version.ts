@@ -1,0 +1,316 @@
+import {
+  type BatchReport,
+  type CallContext,
+  type Clock,
+  type CostProfile,
+  GimbalError,
+  NEVER,
+  type PoolEvents,
+  type RunnerPlace,
+  type RunnerPool,
+  type RunnerReady,
+  type VariantSpec,
+  type VersionSpec,
+  type VersionState,
+  type VersionStatistics,
+  type VersionView,
+  Work,
+  type WorkRequest,
+  type WorkResult,
+} from '@gimbal/core';
+import type { Arena } from '../transport/arena.ts';
+import { type CallTarget, HostCall, type PendingWork } from './call.ts';
+import type { DispatchedVersion, Dispatcher } from './dispatcher.ts';
+import { VersionCounters } from './version-counters.ts';
+
+/** After the last work, outputs may still be on their way to slow clients: the arena is unmapped when they are done. */
+const ARENA_CHECK_MS = 100;
+/** Texts of about the same length share a batch, so that little is padded: the bucket doubles. */
+const SHORTEST_TEXT_BUCKET_BYTES = 64;
+
+/** Makes the runners of one variant. */
+export type PoolFactory = (request: {
+  spec: VersionSpec;
+  variant: VariantSpec;
+  rung: number;
+  arena: Arena;
+  events: PoolEvents;
+}) => RunnerPool;
+
+export interface ServedVersionOptions {
+  /** Unique for each load: a reload of the same version has another. */
+  readonly key: string;
+  readonly spec: VersionSpec;
+  readonly arena: Arena;
+  readonly dispatcher: Dispatcher;
+  readonly clock: Clock;
+  readonly createPool: PoolFactory;
+  readonly maxQueueMs: number;
+}
+
+interface Variant {
+  readonly spec: VariantSpec;
+  readonly pool: RunnerPool;
+  /** `loading` until its first runner is ready or it has failed. */
+  state: 'loading' | 'ready' | 'unavailable';
+  fault: GimbalError | undefined;
+  device: string;
+}
+
+/** One loaded version: its memory, its ladder of runner pools, its calls and its counters. */
+export class ServedVersion implements VersionView, CallTarget, DispatchedVersion {
+  readonly key: string;
+  readonly arena: Arena;
+  readonly variantNames: readonly string[];
+  readonly runnerPools: readonly RunnerPool[];
+  /** Resolves when the version can answer; rejects with the reason when no variant can be loaded. */
+  readonly loaded: Promise<void>;
+  readonly startedAt: number;
+  /** Set by the first runner that is ready. */
+  loadMs = 0;
+  /** Calls that are open. */
+  openCalls = 0;
+  /** Constant part of answer headers and the like, kept by the edges. */
+  #spec: VersionSpec;
+  #state: VersionState = 'loading';
+  #profile: CostProfile | undefined;
+  readonly #options: ServedVersionOptions;
+  readonly #variants: Variant[];
+  readonly #counters = new VersionCounters();
+  readonly #fixedShapes: boolean;
+  #resolveLoaded: () => void = () => {};
+  #rejectLoaded: (error: GimbalError) => void = () => {};
+  #resolveDrained: () => void = () => {};
+  readonly #drained: Promise<void>;
+
+  constructor(options: ServedVersionOptions) {
+    this.#options = options;
+    this.key = options.key;
+    this.#spec = options.spec;
+    this.arena = options.arena;
+    this.startedAt = options.clock.now();
+    this.loaded = new Promise((resolve, reject) => {
+      this.#resolveLoaded = resolve;
+      this.#rejectLoaded = reject;
+    });
+    // A failed load is also told by state and reason: nobody has to wait for the promise.
+    this.loaded.catch(() => {});
+    this.#drained = new Promise((resolve) => {
+      this.#resolveDrained = resolve;
+    });
+    this.#variants = options.spec.variants.map((spec, rung) => this.#createVariant(spec, rung));
+    this.variantNames = options.spec.variants.map((variant) => variant.name);
+    this.runnerPools = this.#variants.map((variant) => variant.pool);
+    this.#fixedShapes = options.spec.signature.inputs.every((input) =>
+      input.shape.slice(1).every((size) => size >= 0),
+    );
+    const { batching } = options.spec;
+    const maxRows = options.spec.signature.batchAxis === 'dynamic' ? batching.maxSize : 1;
+    const pool = { maxRows, maxDelayMs: batching.maxDelayMs, preferredSizes: batching.preferredSizes };
+    options.dispatcher.add(this, { version: this.key, pools: this.#variants.map(() => pool) });
+  }
+
+  start(): void {
+    for (const variant of this.#variants) variant.pool.start();
+  }
+
+  // VersionView
+
+  get spec(): VersionSpec {
+    return this.#spec;
+  }
+
+  get state(): VersionState {
+    return this.#state;
+  }
+
+  get reason(): string | undefined {
+    if (this.#state !== 'unavailable') return undefined;
+    return this.#variants.find((variant) => variant.fault !== undefined)?.fault?.message;
+  }
+
+  get profile(): CostProfile | undefined {
+    return this.#profile;
+  }
+
+  get maxRows(): number {
+    return Math.max(1, ...this.#options.dispatcher.pools(this.key).map((pool) => pool.maxRows));
+  }
+
+  get variants(): readonly { name: string; state: VersionState; runners: number }[] {
+    return this.#variants.map(({ spec, state, pool }) => ({
+      name: spec.name,
+      state: this.#state === 'unloading' ? 'unloading' : state,
+      runners: pool.views.length,
+    }));
+  }
+
+  get statistics(): VersionStatistics {
+    return this.#counters.view();
+  }
+
+  // Calls
+
+  /** Throws OVERLOADED, DEADLINE_EXCEEDED or MODEL_UNAVAILABLE: admission, before the body is read. */
+  open(context: CallContext): HostCall {
+    const { clock, dispatcher, maxQueueMs } = this.#options;
+    const budgetMs = Math.min(context.timeoutMs ?? this.#spec.deadlineMs, Number.MAX_SAFE_INTEGER);
+    const deadline = context.receivedAt + budgetMs;
+    dispatcher.admit(this.key, 1, Math.min(deadline, context.receivedAt + maxQueueMs));
+    this.openCalls += 1;
+    return new HostCall(this, context, { deadline, now: clock.now });
+  }
+
+  submit(pending: PendingWork): void {
+    const { request } = pending;
+    const work = new Work<PendingWork>({
+      version: this.key,
+      rows: request.rows,
+      bucket: this.#bucketOf(request),
+      splittable:
+        request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
+      lane: pending.call.context.criticality,
+      enqueuedAt: pending.enqueuedAt,
+      deadline: pending.deadline,
+      payload: pending,
+    });
+    pending.work = work;
+    this.#options.dispatcher.submit(work);
+  }
+
+  cancel(pending: PendingWork): void {
+    if (pending.work) this.#options.dispatcher.cancel(pending.work);
+  }
+
+  callClosed(): void {
+    this.openCalls -= 1;
+  }
+
+  /** What waits, for metrics. */
+  queue(): { lane: 'critical' | 'default' | 'sheddable'; depth: number; oldestAgeMs: number }[] {
+    const now = this.#options.clock.now();
+    const pools = this.#options.dispatcher.pools(this.key);
+    return (['critical', 'default', 'sheddable'] as const).map((lane) => {
+      let depth = 0;
+      let oldest = now;
+      for (const { queue } of pools) {
+        depth += queue.depth(lane);
+        oldest = Math.min(oldest, queue.oldest(lane) ?? now);
+      }
+      return { lane, depth, oldestAgeMs: now - oldest };
+    });
+  }
+
+  // DispatchedVersion
+
+  onExecuted(rows: number, report: BatchReport): void {
+    const { preprocessMs, inferMs, postprocessMs } = report;
+    const wallTimeMs = this.#options.clock.wallTimeMs();
+    this.#counters.executed({ rows, preprocessMs, inferMs, postprocessMs, wallTimeMs });
+  }
+
+  onSettled(pending: PendingWork, result: WorkResult): void {
+    const totalMs = this.#options.clock.now() - pending.enqueuedAt;
+    if (result.ok) this.#counters.succeeded(pending.request.rows, result.timings, totalMs);
+    else if (result.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
+  }
+
+  onDrained(): void {
+    this.#resolveDrained();
+  }
+
+  /** Takes no more calls, lets those inside finish, ends the runners and returns the memory. */
+  async retire(graceMs: number): Promise<void> {
+    this.#state = 'unloading';
+    this.#rejectLoaded(
+      new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}: it was unloaded meanwhile`),
+    );
+    this.#options.dispatcher.remove(this.key);
+    await Promise.race([this.#drained, delay(graceMs)]);
+    await Promise.all(this.runnerPools.map((pool) => pool.stop(graceMs)));
+    this.#closeArena();
+  }
+
+  #closeArena(): void {
+    if (this.arena.used === 0) this.arena.close();
+    else setTimeout(() => this.#closeArena(), ARENA_CHECK_MS).unref();
+  }
+
+  #createVariant(spec: VariantSpec, rung: number): Variant {
+    const { arena, createPool } = this.#options;
+    const events = this.#events(rung);
+    const pool = createPool({ spec: this.#spec, variant: spec, rung, arena, events });
+    return { spec, pool, state: 'loading', fault: undefined, device: 'cpu' };
+  }
+
+  #events(rung: number): PoolEvents {
+    const { dispatcher } = this.#options;
+    const place = (runnerId: string): RunnerPlace => ({ version: this.key, rung, runnerId });
+    return {
+      onReady: (id, ready) => this.#runnerReady(place(id), ready),
+      onRetiring: (id) => dispatcher.runnerRetiring(place(id)),
+      onLost: (id, error) => dispatcher.runnerLost(place(id), error),
+      onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
+      onFault: (error) => this.#faulted(rung, error),
+    };
+  }
+
+  #runnerReady(place: RunnerPlace, ready: RunnerReady): void {
+    const variant = this.#variants[place.rung];
+    if (!variant || this.#state === 'unloading') return;
+    variant.state = 'ready';
+    variant.fault = undefined;
+    variant.device = ready.device;
+    if (place.rung === 0 || !this.#profile) {
+      this.#profile = ready.profile;
+      this.#spec = { ...this.#spec, signature: ready.signature };
+    }
+    const profile =
+      this.#spec.signature.batchAxis === 'none' ? { ...ready.profile, bestRows: 1 } : ready.profile;
+    this.#options.dispatcher.runnerReady(place, profile);
+    this.#review();
+  }
+
+  #faulted(rung: number, error: GimbalError | undefined): void {
+    const variant = this.#variants[rung];
+    if (!variant || this.#state === 'unloading') return;
+    variant.fault = error;
+    if (error) variant.state = 'unavailable';
+    this.#options.dispatcher.faulted({ version: this.key, rung }, error);
+    this.#review();
+  }
+
+  /** The version's state from its variants': ready once all have been tried and one works. */
+  #review(): void {
+    const states = this.#variants.map((variant) => variant.state);
+    if (this.#state === 'loading' && states.includes('loading')) return;
+    if (states.includes('ready')) {
+      if (this.#state === 'loading') this.loadMs = this.#options.clock.now() - this.startedAt;
+      this.#state = 'ready';
+      this.#resolveLoaded();
+    } else if (states.every((state) => state === 'unavailable')) {
+      this.#state = 'unavailable';
+      const fault = this.#variants[0]?.fault;
+      this.#rejectLoaded(fault ?? new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}`));
+    }
+  }
+
+  /** Only works whose rows can stand in one tensor share a batch. */
+  #bucketOf({ input }: WorkRequest): string {
+    if (input.kind === 'encoded')
+      return this.#spec.text ? `text ${textBucket(input.span.byteLength)}` : 'encoded';
+    if (this.#fixedShapes) return 'tensors';
+    return input.tensors.map(({ shape }) => shape.slice(1).join('x')).join(' ');
+  }
+}
+
+function textBucket(byteLength: number): number {
+  let limit = SHORTEST_TEXT_BUCKET_BYTES;
+  while (limit < byteLength) limit *= 2;
+  return limit;
+}
+
+function delay(ms: number): Promise<void> {
+  if (ms === NEVER) return new Promise(() => {});
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

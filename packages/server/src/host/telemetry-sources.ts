@@ -1,0 +1,45 @@
+import type { RunnerReport } from '../edge/admin/admin-port.ts';
+import type { MetricSources } from '../telemetry/metric-sources.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { ServedVersion } from './served-version.ts';
+
+/** Reads gauges from what is served; only when somebody scrapes. */
+export function metricSources(catalogue: () => Catalogue, connections: () => number): MetricSources {
+  const rows = <Row>(read: (version: ServedVersion) => Row[]): Row[] => catalogue().served().flatMap(read);
+  return {
+    catalogue: () => catalogue().catalogue(),
+    pools: () =>
+      rows((version) =>
+        version.runnerPools.map((pool, rung) => ({
+          ...placeOf(version),
+          variant: version.variantNames[rung] ?? '',
+          runners: pool.views,
+        })),
+      ),
+    queues: () => rows((version) => version.queue().map((lane) => ({ ...placeOf(version), ...lane }))),
+    inflight: () => rows((version) => [{ ...placeOf(version), calls: version.openCalls }]),
+    arenas: () =>
+      rows((version) => [
+        { ...placeOf(version), usedBytes: version.arena.used, capacityBytes: version.arena.capacity },
+      ]),
+    connections,
+  };
+}
+
+export function runnerReports(catalogue: Catalogue, dispatcher: Dispatcher): RunnerReport[] {
+  return catalogue.served().flatMap((version) =>
+    version.runnerPools.flatMap((pool, rung) =>
+      pool.views.map((view) => ({
+        ...placeOf(version),
+        variant: version.variantNames[rung] ?? '',
+        view,
+        inflight: dispatcher.runningRows(view.id),
+      })),
+    ),
+  );
+}
+
+function placeOf(version: ServedVersion): { model: string; version: string } {
+  return { model: version.spec.model, version: version.spec.version };
+}

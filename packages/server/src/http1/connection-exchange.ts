@@ -1,0 +1,95 @@
+import { assert, GimbalError, type Instant } from '@gimbal/core';
+import type { AnswerBody } from './answer-writer.ts';
+import type { BodySink, Exchange, HeaderLines } from './exchange.ts';
+import type { HttpHead } from './http-head.ts';
+
+type OnBody = (body: Uint8Array) => void;
+type OnFail = (error: GimbalError) => void;
+
+/** What an exchange asks of the connection that it came on. */
+export interface ExchangePort {
+  readonly remoteAddress: string;
+  readWhole(limitBytes: number, onBody: OnBody, onFail: OnFail): void;
+  readStream(limitBytes: number, sink: BodySink): void;
+  answer(answer: OutgoingAnswer): void;
+}
+
+export interface OutgoingAnswer {
+  readonly status: number;
+  readonly headers: HeaderLines;
+  readonly body: AnswerBody;
+  readonly onFlushed: (() => void) | undefined;
+}
+
+/**
+ * One request and its one answer. Its connection lives on after it: an exchange that is over never reaches the
+ * connection again, whatever is called.
+ */
+export class ConnectionExchange implements Exchange {
+  readonly head: HttpHead;
+  readonly receivedAt: Instant;
+  readonly #port: ExchangePort;
+  #state: 'open' | 'answered' | 'gone' = 'open';
+  #isBodyAsked = false;
+  #abortListener: (() => void) | undefined;
+
+  constructor(port: ExchangePort, head: HttpHead, receivedAt: Instant) {
+    this.#port = port;
+    this.head = head;
+    this.receivedAt = receivedAt;
+  }
+
+  get remoteAddress(): string {
+    return this.#port.remoteAddress;
+  }
+
+  get closed(): boolean {
+    return this.#state !== 'open';
+  }
+
+  readBody(limitBytes: number, onBody: OnBody, onFail: OnFail): void {
+    if (this.#isBodyAvailable()) this.#port.readWhole(limitBytes, onBody, onFail);
+    else onFail(gone());
+  }
+
+  streamBody(limitBytes: number, sink: BodySink): void {
+    if (this.#isBodyAvailable()) this.#port.readStream(limitBytes, sink);
+    else sink.fail(gone());
+  }
+
+  respond(status: number, headers: HeaderLines, body: AnswerBody, onFlushed?: () => void): void {
+    assert(this.#state !== 'answered', 'a request was answered twice');
+    if (this.#state === 'gone') {
+      onFlushed?.();
+      return;
+    }
+    this.#state = 'answered';
+    this.#abortListener = undefined;
+    this.#port.answer({ status, headers, body, onFlushed });
+  }
+
+  onAbort(listener: () => void): void {
+    assert(this.#abortListener === undefined, 'onAbort was called twice');
+    if (this.#state === 'gone') listener();
+    else if (this.#state === 'open') this.#abortListener = listener;
+  }
+
+  /** The client has gone before the answer was given. */
+  abort(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'gone';
+    const listener = this.#abortListener;
+    this.#abortListener = undefined;
+    listener?.();
+  }
+
+  #isBodyAvailable(): boolean {
+    assert(!this.#isBodyAsked, 'a body was asked for twice');
+    this.#isBodyAsked = true;
+    return this.#state === 'open';
+  }
+}
+
+export function gone(): GimbalError {
+  return new GimbalError('CANCELLED', 'Cannot read the body: the client went away');
+}

@@ -1,0 +1,382 @@
+import type { Socket } from 'node:net';
+import { GimbalError, type Instant, unreachable } from '@gimbal/core';
+import { AnswerWriter } from './answer-writer.ts';
+import { BodyIntake } from './body-intake.ts';
+import type { ByteWindow } from './byte-window.ts';
+import { ConnectionExchange, type ExchangePort, gone, type OutgoingAnswer } from './connection-exchange.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import type { BodySink } from './exchange.ts';
+import { HeadParser } from './head-parser.ts';
+import { statusLine } from './header-lines.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
+import { ProgressWatch, Stopwatch } from './stopwatch.ts';
+import { type ByteReceiver, unsentBytes } from './stream-handle.ts';
+
+/**
+ * Bytes that may wait while nobody takes them: a body that was not asked for yet, requests behind one that is not
+ * answered. Beyond, the socket is not read, and the client feels it.
+ */
+const MAX_HELD_BYTES = 64 * 1024;
+
+/** Rest of a refused body that is read and dropped to keep the connection; beyond, closing it is cheaper. */
+const MAX_SKIPPED_BYTES = 256 * 1024;
+
+/**
+ * Bytes read and dropped after the last answer. Closing a socket with unread bytes resets it, and a client that is still
+ * sending would lose the answer that tells it why.
+ */
+const MAX_LINGER_BYTES = 4 * 1024 * 1024;
+
+/** How long a client may take to read the last answer and hang up. */
+const LINGER_TIMEOUT_MS = 2000;
+
+const STATUS_NO_CONTENT = 204;
+const STATUS_NOT_MODIFIED = 304;
+
+/** Resolved: what hangs on it runs once the caller has returned. */
+const SOON = Promise.resolve();
+
+/**
+ * `idle`: between requests. `head`: a head has begun (or the connection has). `request`: an exchange is open or the rest
+ * of its body is being skipped. `linger`: the last answer is out, the client's hanging up is awaited. `closed`: over.
+ */
+type Phase = 'idle' | 'head' | 'request' | 'linger' | 'closed';
+
+/** One client connection: requests in, answers out, one at a time and in order. */
+export class Connection implements ByteReceiver, ExchangePort {
+  readonly remoteAddress: string;
+  readonly #host: ConnectionHost;
+  readonly #socket: Socket;
+  readonly #parser: HeadParser;
+  readonly #writer: AnswerWriter;
+  readonly #body = new BodyIntake();
+  readonly #held = new HeldBytes();
+  readonly #window: ByteWindow = { bytes: Buffer.alloc(0), at: 0, end: 0 };
+  readonly #phaseWatch = new Stopwatch();
+  readonly #writeWatch = new ProgressWatch();
+  #phase: Phase = 'head';
+  #exchange: ConnectionExchange | undefined;
+  /** The consume loop runs: whatever is asked for inside it is seen by its next turn. */
+  #isConsuming = false;
+  #isPaused = false;
+  #requestCount = 0;
+  #lingeredBytes = 0;
+
+  constructor(host: ConnectionHost, socket: Socket) {
+    this.#host = host;
+    this.#socket = socket;
+    this.#parser = new HeadParser(host.limits);
+    this.#writer = new AnswerWriter(socket);
+    this.remoteAddress = socket.remoteAddress ?? '';
+    // A broken connection is everyday; 'close' follows and is where it is dealt with.
+    socket.on('error', () => {});
+    socket.on('end', () => this.#clientEnded());
+    socket.on('close', () => this.#closed());
+    socket.on('drain', () => this.#consumeHeld());
+  }
+
+  received(bytes: Buffer, length: number): void {
+    this.#host.counters.receivedBytes += length;
+    const held = this.#held;
+    if (held.length > 0) {
+      held.append(bytes, 0, length);
+      this.#consumeHeld();
+      return;
+    }
+    const window = this.#window;
+    window.bytes = bytes;
+    window.at = 0;
+    window.end = length;
+    this.#consume();
+    if (window.at < window.end) {
+      held.append(bytes, window.at, window.end);
+      this.#balanceReading();
+    }
+  }
+
+  readWhole(
+    limitBytes: number,
+    onBody: (body: Uint8Array) => void,
+    onFail: (error: GimbalError) => void,
+  ): void {
+    this.#body.askWhole(limitBytes, onBody, onFail);
+    this.#bodyAsked();
+  }
+
+  readStream(limitBytes: number, sink: BodySink): void {
+    this.#body.askStream(limitBytes, sink);
+    this.#bodyAsked();
+  }
+
+  answer({ status, headers, body, onFlushed }: OutgoingAnswer): void {
+    const exchange = this.#exchange;
+    if (!exchange) return;
+    this.#exchange = undefined;
+    const { head } = exchange;
+    const closes = this.#closesAfter(exchange);
+    let connection = '';
+    if (closes) connection = 'Connection: close\r\n';
+    else if (head.isHttp10) connection = 'Connection: keep-alive\r\n';
+    const lines = `${statusLine(status)}${headers}${this.#host.dateLine()}${connection}`;
+    if (status === STATUS_NO_CONTENT || status === STATUS_NOT_MODIFIED) {
+      this.#writer.writeHead(lines, undefined);
+      onFlushed?.();
+    } else if (head.method === 'HEAD') {
+      this.#writer.writeHead(lines, body);
+      onFlushed?.();
+    } else {
+      this.#writer.write(lines, body, onFlushed);
+    }
+    this.#host.counters.sentBytes += this.#writer.takeWrittenBytes();
+    if (closes) {
+      this.#linger();
+      return;
+    }
+    if (this.#body.isComplete) this.#enter('idle');
+    else this.#skipBody();
+    if (this.#isConsuming) return;
+    // Never inside `respond`: its caller still has to put its own things in order.
+    if (this.#held.length > 0) SOON.then(this.#consumeHeld);
+  }
+
+  /** Enforces the time limits. Called for every connection by one coarse timer. */
+  sweep(now: Instant): void {
+    const { limits } = this.#host;
+    if (this.#writeWatch.stalledMs(unsentBytes(this.#socket), now) >= limits.writeTimeoutMs) {
+      this.destroy();
+      return;
+    }
+    const elapsedMs = this.#phaseWatch.elapsedMs(now);
+    switch (this.#phase) {
+      case 'idle':
+        if (elapsedMs >= limits.keepAliveTimeoutMs) this.#end();
+        return;
+      case 'head':
+        if (elapsedMs >= limits.headTimeoutMs) this.#headTimedOut();
+        return;
+      case 'request':
+        this.#checkBodyTime(elapsedMs);
+        return;
+      case 'linger':
+        if (elapsedMs >= LINGER_TIMEOUT_MS && this.#socket.writableLength === 0) this.destroy();
+        return;
+      case 'closed':
+        return;
+      default:
+        unreachable(this.#phase);
+    }
+  }
+
+  /** Hangs up unless a request is inside or has begun to arrive. */
+  closeIfIdle(): void {
+    const isFresh = this.#phase === 'head' && this.#held.length === 0 && this.#requestCount === 0;
+    if (this.#phase === 'idle' || isFresh) this.#end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  readonly #consumeHeld = (): void => {
+    if (this.#isConsuming || this.#phase === 'closed') return;
+    const window = this.#window;
+    this.#held.show(window);
+    this.#consume();
+    this.#held.dropTo(window.at);
+    this.#balanceReading();
+  };
+
+  /** Takes from the window what can be taken now. */
+  #consume(): void {
+    this.#isConsuming = true;
+    try {
+      while (this.#consumeStep());
+    } finally {
+      this.#isConsuming = false;
+    }
+  }
+
+  /** Whether there may be more to do. */
+  #consumeStep(): boolean {
+    const window = this.#window;
+    switch (this.#phase) {
+      case 'idle':
+      case 'head':
+        return window.at < window.end && this.#readHead();
+      case 'request':
+        return this.#readBody();
+      case 'linger':
+        this.#lingeredBytes += window.end - window.at;
+        window.at = window.end;
+        this.#balanceReading();
+        return false;
+      case 'closed':
+        window.at = window.end;
+        return false;
+      default:
+        return unreachable(this.#phase);
+    }
+  }
+
+  #readHead(): boolean {
+    // A client that sends requests and doesn't read answers: its next one waits until it does.
+    if (this.#socket.writableNeedDrain) return false;
+    const outcome = this.#parser.advance(this.#window);
+    switch (outcome) {
+      case 'more':
+        if (this.#phase === 'idle') this.#enter('head');
+        return false;
+      case 'done':
+        this.#beginRequest();
+        return true;
+      case 'refused':
+        this.#refuse(this.#parser.refusal);
+        return true;
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  #beginRequest(): void {
+    const { head } = this.#parser;
+    const exchange = new ConnectionExchange(this, head, this.#host.now());
+    this.#exchange = exchange;
+    this.#requestCount += 1;
+    this.#host.counters.requests += 1;
+    this.#body.begin(head);
+    this.#enter('request');
+    this.#host.listener(exchange);
+  }
+
+  #readBody(): boolean {
+    const body = this.#body;
+    if (body.isTaking) {
+      body.take(this.#window);
+      // The answer was given by whom the body was given to, or the skipped rest is over.
+      if (body.isComplete && !this.#exchange && this.#phase === 'request') this.#enter('idle');
+    }
+    return this.#phase !== 'request' && this.#window.at < this.#window.end;
+  }
+
+  #bodyAsked(): void {
+    const exchange = this.#exchange;
+    if (!exchange || !this.#body.isTaking) return;
+    this.#phaseWatch.restart();
+    if (exchange.head.expectsContinue && !this.#body.isComplete) {
+      this.#writer.writeContinue();
+    }
+    this.#consumeHeld();
+  }
+
+  #skipBody(): void {
+    this.#body.skip();
+    this.#phaseWatch.restart();
+  }
+
+  #closesAfter({ head }: ConnectionExchange): boolean {
+    if (!head.keepAlive || this.#host.isClosing()) return true;
+    if (this.#requestCount >= this.#host.limits.maxRequestsPerConnection) return true;
+    if (this.#body.isComplete) return false;
+    // A client that waits for 100 Continue may or may not send its body now: there is no telling where a request begins.
+    if (head.expectsContinue && !this.#body.isAsked) return true;
+    return !this.#body.isShorterThan(MAX_SKIPPED_BYTES);
+  }
+
+  /** Answers what can't be understood, and hangs up. */
+  #refuse({ error, status }: Refusal): void {
+    this.#host.counters.malformed += 1;
+    const { headers, body } = this.#host.renderRefusal(error, status, this.remoteAddress);
+    const lines = `${statusLine(status)}${headers}${this.#host.dateLine()}Connection: close\r\n`;
+    this.#writer.write(lines, body, undefined);
+    this.#host.counters.sentBytes += this.#writer.takeWrittenBytes();
+    this.#linger();
+  }
+
+  #headTimedOut(): void {
+    if (this.#held.length === 0) {
+      this.#end();
+      return;
+    }
+    const { headTimeoutMs } = this.#host.limits;
+    const message = `Cannot read the request: its head came too slowly, expected all of it within ${headTimeoutMs} ms`;
+    this.#refuse(refusalOf('BODY_TIMEOUT', message));
+  }
+
+  /** A body must keep up with the slowest rate allowed, after a start that costs nothing. */
+  #checkBodyTime(elapsedMs: number): void {
+    const body = this.#body;
+    if (!body.isTaking || body.isComplete) return;
+    const { bodyTimeoutMs, minBodyBytesPerSecond } = this.#host.limits;
+    const earnedMs = (body.receivedBytes / minBodyBytesPerSecond) * 1000;
+    if (elapsedMs < bodyTimeoutMs + earnedMs) return;
+    if (!this.#exchange) {
+      this.destroy();
+      return;
+    }
+    body.fail(
+      new GimbalError(
+        'BODY_TIMEOUT',
+        `Cannot read the body: it came too slowly, expected ${minBodyBytesPerSecond} bytes a second after ${bodyTimeoutMs} ms, got ${body.receivedBytes} in ${Math.round(elapsedMs)} ms`,
+      ),
+    );
+  }
+
+  /** The last answer is written: FIN behind it, then wait for the client's. */
+  #linger(): void {
+    this.#body.stop();
+    this.#enter('linger');
+    this.#socket.end();
+    this.#held.clear();
+    this.#balanceReading();
+  }
+
+  /** Nothing is owed to the client. */
+  #end(): void {
+    this.#enter('linger');
+    this.#socket.end();
+  }
+
+  /**
+   * FIN. A client that closes and one that only ends its side look the same; as node:http and NGINX do, it is taken for
+   * gone, so that nobody computes for nobody. Answers that were given are still sent.
+   */
+  #clientEnded(): void {
+    if (this.#phase === 'closed') return;
+    this.#abandon();
+    if (this.#phase !== 'linger') this.#end();
+  }
+
+  #closed(): void {
+    this.#abandon();
+    this.#enter('closed');
+    this.#held.clear();
+    this.#writer.closed();
+    this.#host.connectionClosed(this);
+  }
+
+  /** The client has gone with its request unanswered. The listener first: it frees what a body sink writes to. */
+  #abandon(): void {
+    const exchange = this.#exchange;
+    if (!exchange) return;
+    this.#exchange = undefined;
+    exchange.abort();
+    this.#body.fail(gone());
+    this.#body.stop();
+  }
+
+  #enter(phase: Phase): void {
+    this.#phase = phase;
+    this.#phaseWatch.restart();
+  }
+
+  /** Reads while somebody takes, or little is held; stops when neither is so. */
+  #balanceReading(): void {
+    const isFull =
+      this.#phase === 'linger' ? this.#lingeredBytes > MAX_LINGER_BYTES : this.#held.length > MAX_HELD_BYTES;
+    if (isFull === this.#isPaused) return;
+    this.#isPaused = isFull;
+    if (isFull) this.#socket.pause();
+    else this.#socket.resume();
+  }
+}

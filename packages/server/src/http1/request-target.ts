@@ -1,0 +1,32 @@
+/** Where a request goes. */
+export interface RequestTarget {
+  readonly path: string;
+  /** Without "?"; "" when there is none. */
+  readonly query: string;
+}
+
+const SLASH = 0x2f;
+const SCHEME = /^https?:\/\//i;
+
+/**
+ * Path and query of a request target (RFC 9112, 3.2): origin-form, absolute-form (which servers must accept), and `*` of
+ * OPTIONS. Undefined for anything else, such as the authority-form of CONNECT: this is no proxy.
+ */
+export function parseTarget(target: string, method: string): RequestTarget | undefined {
+  if (target.charCodeAt(0) === SLASH) return split(target);
+  if (target === '*') return method === 'OPTIONS' ? { path: '*', query: '' } : undefined;
+  const scheme = SCHEME.exec(target);
+  if (!scheme) return undefined;
+  const rest = target.slice(scheme[0].length);
+  const pathAt = rest.search(/[/?]/);
+  if (pathAt === 0 || rest === '') return undefined;
+  if (pathAt < 0) return { path: '/', query: '' };
+  const { path, query } = split(rest.slice(pathAt));
+  return { path: path === '' ? '/' : path, query };
+}
+
+function split(target: string): RequestTarget {
+  const queryAt = target.indexOf('?');
+  if (queryAt < 0) return { path: target, query: '' };
+  return { path: target.slice(0, queryAt), query: target.slice(queryAt + 1) };
+}
