@@ -16,6 +16,7 @@ import { Catalogue } from './catalogue.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
 import type { HostEvent } from './host-event.ts';
+import { LoadGate } from './load-gate.ts';
 import { type PoolFactory, ServedVersion } from './served-version.ts';
 import { systemClock, systemRandom } from './system-ports.ts';
 import { metricSources, runnerReports } from './telemetry-sources.ts';
@@ -56,6 +57,8 @@ class Composition {
   readonly #httpServer: HttpServer;
   readonly #adminServer: HttpServer;
   readonly #drain: Drain;
+  /** Threads are planned for one runner on all cores: one load at a time fills them. */
+  readonly #loadGate = new LoadGate(1);
   #loads = 0;
 
   constructor(options: HostOptions) {
@@ -171,6 +174,7 @@ class Composition {
       clock: systemClock,
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
+      loadGate: this.#loadGate,
     });
   }
 

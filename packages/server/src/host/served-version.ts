@@ -21,6 +21,7 @@ import {
 import type { Arena } from '../transport/arena.ts';
 import { type CallTarget, HostCall, type PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher } from './dispatcher.ts';
+import type { LoadGate } from './load-gate.ts';
 import { VersionCounters } from './version-counters.ts';
 
 /** After the last work, outputs may still be on their way to slow clients: the arena is unmapped when they are done. */
@@ -46,6 +47,7 @@ export interface ServedVersionOptions {
   readonly clock: Clock;
   readonly createPool: PoolFactory;
   readonly maxQueueMs: number;
+  readonly loadGate: LoadGate;
 }
 
 interface Variant {
@@ -55,6 +57,8 @@ interface Variant {
   state: 'loading' | 'ready' | 'unavailable';
   fault: GimbalError | undefined;
   device: string;
+  /** Lets the next variant load. */
+  leaveGate: () => void;
 }
 
 /** One loaded version: its memory, its ladder of runner pools, its calls and its counters. */
@@ -111,7 +115,16 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   }
 
   start(): void {
-    for (const variant of this.#variants) variant.pool.start();
+    for (const variant of this.#variants) {
+      this.#options.loadGate.enter((leave) => {
+        if (this.#state === 'unloading') {
+          leave();
+          return;
+        }
+        variant.leaveGate = leave;
+        variant.pool.start();
+      });
+    }
   }
 
   // VersionView
@@ -226,6 +239,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}: it was unloaded meanwhile`),
     );
     this.#options.dispatcher.remove(this.key);
+    for (const variant of this.#variants) variant.leaveGate();
     await Promise.race([this.#drained, delay(graceMs)]);
     await Promise.all(this.runnerPools.map((pool) => pool.stop(graceMs)));
     this.#closeArena();
@@ -240,7 +254,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const { arena, createPool } = this.#options;
     const events = this.#events(rung);
     const pool = createPool({ spec: this.#spec, variant: spec, rung, arena, events });
-    return { spec, pool, state: 'loading', fault: undefined, device: 'cpu' };
+    return { spec, pool, state: 'loading', fault: undefined, device: 'cpu', leaveGate: () => {} };
   }
 
   #events(rung: number): PoolEvents {
@@ -261,6 +275,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     variant.state = 'ready';
     variant.fault = undefined;
     variant.device = ready.device;
+    variant.leaveGate();
     if (place.rung === 0 || !this.#profile) {
       this.#profile = ready.profile;
       this.#spec = { ...this.#spec, signature: ready.signature };
@@ -275,6 +290,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const variant = this.#variants[rung];
     if (!variant || this.#state === 'unloading') return;
     variant.fault = error;
+    variant.leaveGate();
     if (error) variant.state = 'unavailable';
     this.#options.dispatcher.faulted({ version: this.key, rung }, error);
     this.#review();
