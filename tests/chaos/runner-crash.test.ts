@@ -19,20 +19,26 @@ afterAll(async () => {
   models?.remove();
 });
 
+/** The runner that requests for digits-mlp go to: the latest version's, once it is ready and not `previous`. */
+async function digitsRunner(previous = 0): Promise<number> {
+  let pid = 0;
+  await eventually('the digits runner is up', async () => {
+    const runner = (await server.runners()).find((one) => one.model === 'digits-mlp' && one.version === '2');
+    if (!runner || runner.pid === previous || !['ready', 'busy'].includes(runner.state)) return false;
+    pid = runner.pid;
+    return true;
+  });
+  return pid;
+}
+
 const row = JSON.stringify({ input: Array.from({ length: 64 }, (_, index) => index % 17) });
 
 it('a runner killed with -9 under load costs at most the batches it had and comes back', async () => {
   const load = new SteadyLoad(16, () => client.post('/v1/models/digits-mlp/predict', row));
   await eventually('load flows', () => load.seen.length > 500);
-  const before = (await server.runners()).find((runner) => runner.model === 'digits-mlp');
-  expect(before).toBeDefined();
-  process.kill(before?.pid ?? 0, 'SIGKILL');
-  await eventually('a new runner is ready', async () => {
-    const after = (await server.runners()).find(
-      (runner) => runner.model === 'digits-mlp' && runner.pid !== before?.pid,
-    );
-    return after?.state === 'ready' || after?.state === 'busy';
-  });
+  const before = await digitsRunner();
+  process.kill(before, 'SIGKILL');
+  await digitsRunner(before);
   const atRecovery = load.seen.length;
   await eventually('load flows again', () => load.seen.length > atRecovery + 500);
   await load.stop();
@@ -49,15 +55,10 @@ it('another model does not notice a crash next door', async () => {
   const input = JSON.stringify({ input: { INPUT0: Array(16).fill(2), INPUT1: Array(16).fill(1) } });
   const load = new SteadyLoad(4, () => client.post('/v1/models/add-sub/predict', input));
   await eventually('load flows', () => load.seen.length > 100);
+  let victim = await digitsRunner();
   for (let kill = 0; kill < 2; kill += 1) {
-    let victim: number | undefined;
-    await eventually('the digits runner is up', async () => {
-      victim = (await server.runners()).find(
-        (runner) => runner.model === 'digits-mlp' && runner.state === 'ready',
-      )?.pid;
-      return victim !== undefined;
-    });
-    process.kill(victim ?? 0, 'SIGKILL');
+    process.kill(victim, 'SIGKILL');
+    victim = await digitsRunner(victim);
   }
   const seen = load.seen.length;
   await eventually('load goes on', () => load.seen.length > seen + 200);
@@ -66,14 +67,7 @@ it('another model does not notice a crash next door', async () => {
 });
 
 it('a frozen runner is ended within its limit and its request is answered with a time-out', async () => {
-  let victim: number | undefined;
-  await eventually('the digits runner is up', async () => {
-    victim = (await server.runners()).find(
-      (runner) => runner.model === 'digits-mlp' && runner.state === 'ready',
-    )?.pid;
-    return victim !== undefined;
-  });
-  process.kill(victim ?? 0, 'SIGSTOP');
+  process.kill(await digitsRunner(), 'SIGSTOP');
   const answer = await client.post('/v1/models/digits-mlp/predict', row, {
     'content-type': 'application/json',
     'inference-timeout-ms': '20000',

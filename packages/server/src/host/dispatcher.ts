@@ -69,8 +69,8 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   }
 
   /** Rows of the batch that a runner has now. */
-  runningRows(runnerId: string): number {
-    for (const batch of this.#running.values()) if (batch.runner === runnerId) return batch.rows;
+  runningRows(place: RunnerPlace): number {
+    for (const batch of this.#running.values()) if (isAt(batch, place)) return batch.rows;
     return 0;
   }
 
@@ -101,7 +101,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   runnerLost(place: RunnerPlace, error: GimbalError): void {
     for (const [id, batch] of this.#running) {
-      if (batch.runner !== place.runnerId) continue;
+      if (!isAt(batch, place)) continue;
       this.#running.delete(id);
       for (const part of batch.parts) part.work.payload.call.batchEnded();
     }
@@ -215,6 +215,11 @@ export class Dispatcher implements EngineDriver<PendingWork> {
       }
     }
   }
+}
+
+/** A runner's id is its own only within its pool. */
+function isAt(batch: Batch<PendingWork>, place: RunnerPlace): boolean {
+  return batch.runner === place.runnerId && batch.rung === place.rung && batch.version === place.version;
 }
 
 function resultOf(outcome: WorkOutcome, variantNames: readonly string[]): WorkResult {

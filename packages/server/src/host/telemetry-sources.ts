@@ -34,7 +34,7 @@ export function runnerReports(catalogue: Catalogue, dispatcher: Dispatcher): Run
         ...placeOf(version),
         variant: version.variantNames[rung] ?? '',
         view,
-        inflight: dispatcher.runningRows(view.id),
+        inflight: dispatcher.runningRows({ version: version.key, rung, runnerId: view.id }),
       })),
     ),
   );
