@@ -75,7 +75,7 @@ function printPredictions(terminal: Terminal, predictions: readonly Prediction[]
       bbox === undefined
         ? cyan(bar(confidence))
         : dim(`[${bbox.map((value) => Math.round(value)).join(', ')}]`);
-    terminal.print(`${name}  ${percent}  ${detail}`);
+    terminal.print(`${name}  ${percent}  ${detail}`.trimEnd());
   }
   const hidden = predictions.length - MAX_SHOWN_PREDICTIONS;
   if (hidden > 0) terminal.print(`… and ${hidden} more (--json shows all)`);

@@ -21,6 +21,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   cwd: process.cwd(),
   version: readVersion(),
   stdin: process.stdin,
+  output: process,
   terminal: (options) => new Terminal(streams, options),
 });
 

@@ -4,17 +4,17 @@ import type { Terminal } from './terminal.ts';
 /** Members of `GET /v1/models` and `GET /v1/models/{model}`, as far as they are shown; all may be missing. */
 export interface ModelDocument {
   readonly name?: string;
-  readonly task?: string;
+  readonly task?: string | null;
   readonly state?: string;
   readonly versions?: readonly (VersionDocument | string)[];
+  readonly failures?: readonly { readonly version?: string; readonly reason?: string | null }[];
   readonly [member: string]: unknown;
 }
 
 interface VersionDocument {
   readonly version?: string;
   readonly state?: string;
-  readonly reason?: string;
-  readonly task?: string;
+  readonly reason?: string | null;
   readonly variants?: readonly ({ readonly name?: string; readonly state?: string } | string)[];
 }
 
@@ -32,6 +32,7 @@ export function printModelTable(terminal: Terminal, models: readonly ListedModel
   const [head = '', ...lines] = renderTable(rows);
   terminal.print(bold(head));
   for (const line of lines) terminal.print(line);
+  for (const reason of models.flatMap(reasonsOf)) terminal.say(`${terminal.humanColours.red('✗')} ${reason}`);
 }
 
 /** A header line and one line for each row, columns aligned. */
@@ -55,31 +56,41 @@ export function describeModel(document: ModelDocument): string[] {
 
 function rowsOf(model: ListedModel): TableRow[] {
   const document: ModelDocument = model;
-  const versions = document.versions ?? [];
-  if (versions.length === 0) {
-    return [
-      {
-        model: model.name,
-        version: '-',
-        state: document.state ?? 'unloaded',
-        task: document.task ?? '',
-        variants: '',
-      },
-    ];
-  }
-  return versions.map((entry) => {
-    const version: VersionDocument = typeof entry === 'string' ? { version: entry } : entry;
-    const variants = (version.variants ?? []).map((variant) =>
-      typeof variant === 'string' ? variant : (variant.name ?? '?'),
-    );
-    return {
-      model: model.name,
-      version: version.version ?? '-',
-      state: version.state ?? document.state ?? '',
-      task: version.task ?? document.task ?? '',
-      variants: variants.join(' > '),
-    };
-  });
+  const shown = { model: model.name, task: document.task ?? '' };
+  const failed = document.failures ?? [];
+  const rows = [
+    ...(document.versions ?? []).map((entry) => ({ ...shown, ...versionCells(entry, document) })),
+    ...failed.map(({ version }) => ({
+      ...shown,
+      version: version ?? '-',
+      state: 'unavailable',
+      variants: '',
+    })),
+  ];
+  return rows.length > 0
+    ? rows
+    : [{ ...shown, version: '-', state: document.state ?? 'unloaded', variants: '' }];
+}
+
+function versionCells(entry: VersionDocument | string, document: ModelDocument) {
+  const version: VersionDocument = typeof entry === 'string' ? { version: entry } : entry;
+  const variants = version.variants ?? [];
+  return {
+    version: version.version ?? '-',
+    state: version.state ?? document.state ?? '',
+    variants: variants
+      .map((variant) => (typeof variant === 'string' ? variant : (variant.name ?? '?')))
+      .join(' > '),
+  };
+}
+
+/** Why versions can't be served, one line each. */
+function reasonsOf(model: ListedModel): string[] {
+  const document: ModelDocument = model;
+  const versions = (document.versions ?? []).filter((entry) => typeof entry !== 'string');
+  return [...versions, ...(document.failures ?? [])].flatMap(({ version, reason }) =>
+    typeof reason === 'string' ? [`${model.name} ${version ?? '-'}: ${reason}`] : [],
+  );
 }
 
 /** Deeper parts and long lists are shown as JSON. */

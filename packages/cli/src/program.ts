@@ -107,6 +107,10 @@ function emptyProgram(context: VerbContext): Command {
     .description('Gimbal, the resilient model server for TypeScript')
     .version(context.version, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
+    .configureOutput({
+      writeOut: (text) => context.output.stdout.write(text),
+      writeErr: (text) => context.output.stderr.write(text),
+    })
     .showHelpAfterError('(see "gimbal --help")')
     .helpCommand('help [verb]', 'show what a verb takes')
     .addHelpText('after', `\n${EXIT_HELP}\nStart here: gimbal init demo && gimbal serve demo/models`)

@@ -74,7 +74,8 @@ export class ServerClient {
 
   async #withNames(failure: Failure, model: string): Promise<Failure> {
     const names = await this.modelNames().catch((): string[] => []);
-    if (names.length === 0 || names.includes(model)) return failure;
+    const isTold = failure.message.includes('did you mean');
+    if (isTold || names.length === 0 || names.includes(model)) return failure;
     const near = nearestName(model, names);
     const fix =
       near === undefined ? `use one of ${names.join(', ')}` : `did you mean ${JSON.stringify(near)}?`;

@@ -7,7 +7,9 @@ export interface VerbContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly version: string;
-  readonly stdin: NodeJS.ReadStream;
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  /** For the parser's own words: help on stdout, complaints on stderr. */
+  readonly output: { readonly stdout: NodeJS.WritableStream; readonly stderr: NodeJS.WritableStream };
   terminal(options: { json: boolean }): Terminal;
 }
 

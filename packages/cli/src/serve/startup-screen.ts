@@ -6,7 +6,7 @@ import { curlCommands } from './curl-commands.ts';
 const SHOWN_COMMANDS = 3;
 
 /** Derivations that a person can do nothing about. */
-const OBVIOUS = ['signature', 'deadline', 'batching.maxSize', 'runners.threads'];
+const OBVIOUS = ['signature', 'batchAxis', 'deadline', 'batching.maxSize', 'runners.threads'];
 
 export interface StartupFacts {
   readonly http: string;

@@ -1,7 +1,8 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { EXAMPLES, FIXTURES, gimbal, WorkingFolder } from '../testing/command-line.ts';
+import { EXAMPLES, FIXTURES, WorkingFolder } from '../testing/command-line.ts';
+import { gimbalInProcess } from '../testing/in-process.ts';
 
 let folder: WorkingFolder;
 
@@ -12,13 +13,15 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 it('the examples are right', async () => {
-  const { exitCode, stdout } = await gimbal(['check', join(EXAMPLES, 'models')]);
+  const { exitCode, stdout } = await gimbalInProcess(['check', join(EXAMPLES, 'models')]);
   expect(exitCode).toBe(0);
   expect(stdout.trim().split('\n')).toHaveLength(5);
 });
 
 it('every broken sample is told with its file, and the exit code is 3', async () => {
-  const { exitCode, stdout, stderr } = await gimbal(['check', 'samples/broken-models'], { cwd: FIXTURES });
+  const { exitCode, stdout, stderr } = await gimbalInProcess(['check', 'samples/broken-models'], {
+    cwd: FIXTURES,
+  });
   expect(exitCode).toBe(3);
   for (const name of [
     'bfloat16',
@@ -37,7 +40,7 @@ it('every broken sample is told with its file, and the exit code is 3', async ()
 it('all errors of declarations have file, line and column', async () => {
   cpSync(join(FIXTURES, 'models', 'add-sub'), join(folder.path, 'models', 'add-sub'), { recursive: true });
   folder.write('models/add-sub/1/version.yaml', 'task: tensr\nbatching:\n  maxsize: 4\ndeadline: 5\n');
-  const { exitCode, stdout } = await gimbal(['check', '--json'], { cwd: folder.path });
+  const { exitCode, stdout } = await gimbalInProcess(['check', '--json'], { cwd: folder.path });
   expect(exitCode).toBe(3);
   const { ok, versions } = JSON.parse(stdout.split('\n')[0] ?? '');
   expect(ok).toBe(false);
@@ -56,28 +59,28 @@ it('all errors of declarations have file, line and column', async () => {
 
 it('a wrong gimbal.yaml, variable or file name is exit 3 with its place', async () => {
   folder.write('gimbal.yaml', 'http:\n  port: eighty\n  hots: x\n');
-  const wrong = await gimbal(['check', EXAMPLES], { cwd: folder.path });
+  const wrong = await gimbalInProcess(['check', EXAMPLES], { cwd: folder.path });
   expect(wrong.exitCode).toBe(3);
   expect(wrong.stderr).toMatch(
     /gimbal\.yaml:2:9: http\.port: expected an integer from 0 to 65535, got "eighty"/,
   );
   expect(wrong.stderr).toMatch(/gimbal\.yaml:3:3: http\.hots: expected one of host, port/);
   folder.write('gimbal.yaml', 'http: [\n');
-  expect((await gimbal(['check', EXAMPLES], { cwd: folder.path })).stderr).toMatch(
+  expect((await gimbalInProcess(['check', EXAMPLES], { cwd: folder.path })).stderr).toMatch(
     /gimbal\.yaml:\d+:\d+: expected YAML/,
   );
   folder.write('gimbal.yaml', '');
-  const variable = await gimbal(['check', EXAMPLES], {
+  const variable = await gimbalInProcess(['check', EXAMPLES], {
     cwd: folder.path,
     environment: { GIMBAL_HTTP_PORT: '99999' },
   });
   expect(variable.stderr).toContain('GIMBAL_HTTP_PORT: http.port: expected an integer');
-  expect((await gimbal(['check', '--config', 'none.yaml'], { cwd: folder.path })).exitCode).toBe(3);
+  expect((await gimbalInProcess(['check', '--config', 'none.yaml'], { cwd: folder.path })).exitCode).toBe(3);
 });
 
 it('a folder without models, and one that is not there, are exit 3', async () => {
-  expect((await gimbal(['check', '.'], { cwd: folder.path })).exitCode).toBe(3);
-  const missing = await gimbal(['check', 'nowhere'], { cwd: folder.path });
+  expect((await gimbalInProcess(['check', '.'], { cwd: folder.path })).exitCode).toBe(3);
+  const missing = await gimbalInProcess(['check', 'nowhere'], { cwd: folder.path });
   expect(missing.exitCode).toBe(3);
   expect(missing.stderr).toMatch(/where +nowhere/);
 });
@@ -87,7 +90,7 @@ it('models.path of a file is relative to that file', async () => {
     recursive: true,
   });
   folder.write('deploy/gimbal.yaml', 'models: { path: here }\n');
-  const { exitCode, stdout } = await gimbal(['check', '--config', 'deploy/gimbal.yaml'], {
+  const { exitCode, stdout } = await gimbalInProcess(['check', '--config', 'deploy/gimbal.yaml'], {
     cwd: folder.path,
   });
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '✓ add-sub/1 tensor\n' });

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { EXAMPLES, gimbal, WorkingFolder } from '../testing/command-line.ts';
+import { EXAMPLES, WorkingFolder } from '../testing/command-line.ts';
 import { FakeServer } from '../testing/fake-server.ts';
+import { gimbalInProcess } from '../testing/in-process.ts';
 
 const CAT = join(EXAMPLES, 'inputs', 'cat.jpg');
 const MAKING = {
@@ -76,7 +77,7 @@ afterEach(async () => {
 });
 
 const ask = (args: readonly string[], input?: string | Uint8Array) =>
-  gimbal(['infer', ...args], {
+  gimbalInProcess(['infer', ...args], {
     cwd: folder.path,
     environment: { GIMBAL_URL: server.url },
     ...(input === undefined ? {} : { input }),
@@ -176,7 +177,7 @@ it('errors of the server are told with pointer, expected, got and when to come b
 });
 
 it('a server that is not there is exit 6, one that never answers exit 7', async () => {
-  const gone = await gimbal(['infer', 'm', '-t', 'x', '--url', 'http://127.0.0.1:9']);
+  const gone = await gimbalInProcess(['infer', 'm', '-t', 'x', '--url', 'http://127.0.0.1:9']);
   expect(gone.exitCode).toBe(6);
   expect(gone.stderr).toContain('gimbal serve');
   const slow = await ask(['slow', '-t', 'x', '--timeout', '10ms']);

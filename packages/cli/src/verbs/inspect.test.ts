@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { EXAMPLES, FIXTURES, gimbal } from '../testing/command-line.ts';
+import { EXAMPLES, FIXTURES } from '../testing/command-line.ts';
+import { gimbalInProcess } from '../testing/in-process.ts';
 
 const DIGITS = join(FIXTURES, 'models', 'digits-mlp', '1', 'model.onnx');
 
 it('inspect shows signature, origin, operators and what would be derived', async () => {
-  const { exitCode, stdout, stderr } = await gimbal(['inspect', DIGITS]);
+  const { exitCode, stdout, stderr } = await gimbalInProcess(['inspect', DIGITS]);
   expect(exitCode).toBe(0);
   expect(stderr).toBe('');
   expect(stdout).toContain('pixels  FP32 [batch, 64]');
@@ -17,7 +18,7 @@ it('inspect shows signature, origin, operators and what would be derived', async
 });
 
 it('inspect --json is one document with the same', async () => {
-  const { exitCode, stdout } = await gimbal(['inspect', '--json', DIGITS]);
+  const { exitCode, stdout } = await gimbalInProcess(['inspect', '--json', DIGITS]);
   expect(exitCode).toBe(0);
   expect(stdout.trimEnd()).not.toContain('\n');
   expect(JSON.parse(stdout)).toMatchObject({
@@ -29,16 +30,16 @@ it('inspect --json is one document with the same', async () => {
 
 it('inspect reads a file of a version as its version.yaml declares it', async () => {
   const file = join(EXAMPLES, 'models', 'efficientnet', '1', 'lite2.onnx');
-  const { stdout } = await gimbal(['inspect', '--json', file]);
+  const { stdout } = await gimbalInProcess(['inspect', '--json', file]);
   expect(JSON.parse(stdout).serving.task).toBe('image-classification');
 });
 
 it('inspect of a broken file is exit 3 with its reason, of a missing one exit 4', async () => {
-  const broken = await gimbal(['inspect', join(FIXTURES, 'samples/broken-models/opset-999.onnx')]);
+  const broken = await gimbalInProcess(['inspect', join(FIXTURES, 'samples/broken-models/opset-999.onnx')]);
   expect(broken.exitCode).toBe(3);
   expect(broken.stdout).toBe('');
   expect(broken.stderr).toMatch(/opset 999/);
-  const missing = await gimbal(['inspect', 'nowhere.onnx', '--json']);
+  const missing = await gimbalInProcess(['inspect', 'nowhere.onnx', '--json']);
   expect(missing.exitCode).toBe(4);
   expect(JSON.parse(missing.stdout)).toMatchObject({ error: { exit_code: 4, where: 'nowhere.onnx' } });
 });

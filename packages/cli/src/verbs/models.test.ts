@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { gimbal } from '../testing/command-line.ts';
 import { FakeServer } from '../testing/fake-server.ts';
+import { gimbalInProcess } from '../testing/in-process.ts';
 
 const DIGITS = {
   name: 'digits',
+  task: 'tabular',
+  failures: [{ version: '3', reason: 'Cannot load digits version 3: no labels' }],
   versions: [
-    { version: '1', state: 'ready', task: 'tabular', variants: [{ name: 'fp32' }] },
-    { version: '2', state: 'loading', task: 'tabular', variants: [{ name: 'fp32' }, { name: 'int8' }] },
+    { version: '1', state: 'ready', variants: [{ name: 'fp32' }] },
+    { version: '2', state: 'loading', variants: [{ name: 'fp32' }, { name: 'int8' }] },
   ],
 };
 
@@ -34,16 +36,18 @@ beforeEach(async () => {
 
 afterEach(() => server.stop());
 
-const models = (...args: readonly string[]) => gimbal(['models', ...args, '--url', server.url]);
+const models = (...args: readonly string[]) => gimbalInProcess(['models', ...args, '--url', server.url]);
 
 it('list is a table of versions with states', async () => {
-  const { exitCode, stdout } = await models('list');
+  const { exitCode, stdout, stderr } = await models('list');
   expect(exitCode).toBe(0);
+  expect(stderr).toContain('digits 3: Cannot load digits version 3: no labels');
   expect(stdout).toBe(
     [
-      'MODEL   VERSION  STATE     TASK     VARIANTS',
-      'digits  1        ready     tabular  fp32',
-      'digits  2        loading   tabular  fp32 > int8',
+      'MODEL   VERSION  STATE        TASK     VARIANTS',
+      'digits  1        ready        tabular  fp32',
+      'digits  2        loading      tabular  fp32 > int8',
+      'digits  3        unavailable  tabular',
       'idle    -        unloaded',
       '',
     ].join('\n'),
@@ -94,7 +98,7 @@ it('--dry-run changes nothing but still knows the model', async () => {
 });
 
 it('without a verb the help is shown, as usage', async () => {
-  const { exitCode, stderr } = await gimbal(['models']);
+  const { exitCode, stderr } = await gimbalInProcess(['models']);
   expect(exitCode).toBe(2);
   expect(stderr).toContain('unload');
 });

@@ -10,6 +10,7 @@ import {
   VALUE_BYTES,
 } from './byte-class.ts';
 import type { ByteWindow } from './byte-window.ts';
+import { ChunkExtension } from './chunk-extension.ts';
 import { type Refusal, refusal } from './refusal.ts';
 
 /** Hexadecimal digits of a chunk size, leading zeros included: 2^40 is beyond any limit of a body. */
@@ -52,6 +53,7 @@ export class ChunkedDecoder {
   #digits = 0;
   #extensionBytes = 0;
   #trailerBytes = 0;
+  readonly #extension = new ChunkExtension();
   #refusal: Refusal | undefined;
 
   /** After `refused`. */
@@ -139,6 +141,7 @@ export class ChunkedDecoder {
       return true;
     }
     if (this.#digits > 0 && byte === SEMICOLON) {
+      this.#extension.begin();
       this.#step = 'extension';
       return true;
     }
@@ -146,18 +149,20 @@ export class ChunkedDecoder {
   }
 
   #readExtension(byte: number): boolean {
-    if (byte === CR) {
-      this.#step = 'size-end';
-      return true;
-    }
     this.#extensionBytes += 1;
     if (this.#extensionBytes > MAX_EXTENSION_BYTES) {
       return this.#refuse(
         `its chunk extensions are over the limit, expected at most ${MAX_EXTENSION_BYTES} bytes`,
       );
     }
-    if (VALUE_BYTES[byte] === 1) return true;
-    return this.#refuse(`a chunk extension has a control character, got ${describeByte(byte)}`);
+    const outcome = this.#extension.read(byte);
+    if (outcome === 'wrong') {
+      return this.#refuse(
+        `a chunk extension is not a list of names and values, got ${describeByte(byte)} in it`,
+      );
+    }
+    if (outcome === 'line-end') this.#step = 'size-end';
+    return true;
   }
 
   #beginChunk(): boolean {

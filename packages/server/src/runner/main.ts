@@ -1,4 +1,3 @@
-import { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { Doorbell } from '../transport/doorbell.ts';
 import { ownMemoryBytes } from './own-memory.ts';
@@ -38,7 +37,7 @@ function logError(error: unknown): void {
 }
 
 const runner: Runner = new Runner({
-  doorbell: new Doorbell(new Socket({ fd: DOORBELL_FD, readable: true, writable: true }), {
+  doorbell: new Doorbell(DOORBELL_FD, {
     onFrame: (kind, body) => {
       if (kind === 'run') runner.onRun(body);
       else if (kind === 'control') runner.onControl(body);

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { closeSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { setPriority } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { openLibc } from '../transport/libc.ts';
 
 /** The host comes first: on a busy core it must still read, refuse and answer while models compute. */
 const RUNNER_NICENESS = 5;
@@ -21,7 +23,8 @@ export const RUNNER_MAIN = fileURLToPath(
 /** A runner's operating-system process. */
 export interface RunnerChild {
   readonly pid: number | undefined;
-  readonly doorbell: Socket;
+  /** Our end of the doorbell: a descriptor where we could make it ourselves, else a stream. */
+  readonly doorbell: number | Socket;
   kill(): void;
 }
 
@@ -45,10 +48,13 @@ export function startChild(options: ChildOptions, events: ChildEvents): RunnerCh
     ended = true;
     events.onExit(ending);
   };
-  const child = trySpawn(options);
+  const pair = socketPair();
+  const child = trySpawn(options, pair?.[1] ?? 'pipe');
+  // The process has it now, or never will; while we hold it the doorbell would stay open without it.
+  if (pair) closeSync(pair[1]);
   if (child instanceof Error) {
     void Promise.resolve().then(() => onExit(notStarted(child)));
-    return { pid: undefined, doorbell: new Socket(), kill: () => {} };
+    return { pid: undefined, doorbell: pair?.[0] ?? new Socket(), kill: () => {} };
   }
   child.on('exit', (code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`));
   child.on('error', (error) => {
@@ -61,23 +67,40 @@ export function startChild(options: ChildOptions, events: ChildEvents): RunnerCh
   if (child.pid !== undefined) lowerPriority(child.pid);
   return {
     pid: child.pid,
-    doorbell: doorbellOf(child),
+    doorbell: pair?.[0] ?? doorbellOf(child),
     kill: () => {
       child.kill('SIGKILL');
     },
   };
 }
 
-function trySpawn({ program, arenaFd }: ChildOptions): ChildProcess | Error {
+/**
+ * A socket pair of our own making can be read into memory that is used again, which halves the cost of a round trip;
+ * Node's own pipes can't. Undefined where the C library can't be called.
+ */
+function socketPair(): readonly [number, number] | undefined {
+  const libc = openLibc();
+  return typeof libc === 'string' ? undefined : libc.socketPair();
+}
+
+function trySpawn({ program, arenaFd }: ChildOptions, doorbell: number | 'pipe'): ChildProcess | Error {
   try {
     return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program], {
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(arenaFd === undefined ? [] : [arenaFd])],
-      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !HOST_ONLY_VARIABLES.has(name))),
+      stdio: ['ignore', 'pipe', 'pipe', doorbell, ...(arenaFd === undefined ? [] : [arenaFd])],
+      env: runnerEnvironment(),
       windowsHide: true,
     });
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+function runnerEnvironment(): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !HOST_ONLY_VARIABLES.has(name));
+  const environment: NodeJS.ProcessEnv = Object.fromEntries(inherited);
+  // Compiling TypeScript again for every runner takes half of its start.
+  if (RUNS_FROM_SOURCE) environment.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache');
+  return environment;
 }
 
 function doorbellOf(child: ChildProcess): Socket {

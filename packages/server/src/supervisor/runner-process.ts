@@ -397,8 +397,9 @@ export class RunnerProcess {
 
   #onDoorbellClosed(): void {
     this.#doorbellClosed = true;
-    if (this.#ending === undefined) this.#child.kill();
-    else this.#leave();
+    if (this.#ending !== undefined) this.#leave();
+    // One that was told to stop hangs up before it exits; any other can't be talked to any more.
+    else if (this.#state !== 'stopping') this.#child.kill();
   }
 
   #onExit(ending: string): void {

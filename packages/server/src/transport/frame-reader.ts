@@ -17,8 +17,8 @@ const KIND_OF_CODE: readonly (FrameKind | undefined)[] = [
 export type OnFrame = (kind: FrameKind, body: Uint8Array) => void;
 
 /**
- * Cuts a stream of bytes into frames. A frame that lies inside one chunk is handed on as a view of it; one that spans
- * chunks is gathered once, in memory of its own. Bodies start at multiples of 8 in their buffer.
+ * Cuts a stream of bytes into frames. Chunks may be memory that is read into again: every body is copied once, into
+ * memory of its own that starts at a multiple of 8.
  */
 export class FrameReader {
   readonly #onFrame: OnFrame;
@@ -51,11 +51,6 @@ export class FrameReader {
     this.#headerLength = 0;
     const { kind, length } = readHeader(this.#header);
     const from = at + taken;
-    const inPlace = from + length <= chunk.length && (chunk.byteOffset + from) % FRAME_ALIGNMENT === 0;
-    if (inPlace) {
-      this.#onFrame(kind, chunk.subarray(from, from + length));
-      return from + length;
-    }
     this.#kind = kind;
     // Not from Node's pool, whose slices may start anywhere.
     this.#body = new Uint8Array(length);

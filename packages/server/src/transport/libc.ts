@@ -9,12 +9,18 @@ export interface Libc {
   mmap(fd: number, byteLength: number): bigint;
   munmap(address: bigint, byteLength: number): number;
   prctl(option: number, argument: number): number;
+  /** Two connected Unix stream sockets, close-on-exec and not blocking; undefined when there are none to be had. */
+  socketPair(): readonly [number, number] | undefined;
   errno(): number;
   view(address: bigint, byteLength: number): ArrayBuffer;
 }
 
 const PROT_READ_WRITE = 3;
 const MAP_SHARED = 1;
+const AF_UNIX = 1;
+const SOCK_STREAM = 1;
+const SOCK_NONBLOCK = 0o4000;
+const SOCK_CLOEXEC = 0o2000000;
 
 let opened: Libc | string | undefined;
 
@@ -40,7 +46,13 @@ function bindLibc(): Libc | string {
     const prctl = library.func(
       'int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)',
     );
+    const socketpair = library.func('int socketpair(int domain, int type, int protocol, _Out_ int *pair)');
     return {
+      socketPair: () => {
+        const pair: [number, number] = [-1, -1];
+        const failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) as number;
+        return failed === 0 ? pair : undefined;
+      },
       memfdCreate: (name, flags) => memfdCreate(name, flags) as number,
       ftruncate: (fd, byteLength) => ftruncate(fd, byteLength) as number,
       fcntl: (fd, command, argument) => fcntl(fd, command, 'int', argument) as number,

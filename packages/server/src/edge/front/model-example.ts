@@ -83,7 +83,7 @@ export function exampleInput(spec: VersionSpec): unknown {
 /** A nested array of the input's shape, without its batch axis; free axes have length 1. */
 export function exampleTensor({ datatype, shape }: TensorSpec, batches: boolean): unknown {
   const lengths = (batches ? shape.slice(1) : shape).map((length) => (length < 0 ? 1 : length));
-  return nested(lengths, exampleElement(datatype));
+  return nested(lengths, counting(datatype));
 }
 
 /** Whether an example of the tensor is short enough to be shown. */
@@ -103,9 +103,20 @@ export function exampleElement(datatype: Datatype): number | boolean | string {
   }
 }
 
-function nested(lengths: readonly number[], element: unknown): unknown {
+/** The elements of an example one after the other: numbers count from 0 to 9, which suits every datatype. */
+export function counting(datatype: Datatype): () => number | boolean | string {
+  let next = 0;
+  return () => {
+    const element = exampleElement(datatype);
+    if (typeof element !== 'number') return element;
+    next += 1;
+    return (next - 1) % 10;
+  };
+}
+
+function nested(lengths: readonly number[], element: () => unknown): unknown {
   const [length, ...rest] = lengths;
-  if (length === undefined) return element;
+  if (length === undefined) return element();
   return Array.from({ length }, () => nested(rest, element));
 }
 

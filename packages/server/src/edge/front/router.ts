@@ -92,7 +92,7 @@ export class Router {
     for (const { pattern } of this.#routes) {
       yield pattern
         .split('/')
-        .map((segment, index) => (segment.startsWith('{') ? (segments[index] || segment) : segment))
+        .map((segment, index) => (segment.startsWith('{') ? segments[index] || segment : segment))
         .join('/');
     }
   }

@@ -1,4 +1,5 @@
-import { GimbalError, type Task, type VersionSpec } from '@gimbal/core';
+import { GimbalError, type VersionSpec } from '@gimbal/core';
+import { acceptedTypes, takesImages, takesRawTensor, takesTexts } from '../front/accepted-types.ts';
 import { quoted } from '../front/call-headers.ts';
 import { imageTypeOf } from './image-signature.ts';
 import { type MediaType, parseMediaType, requireUtf8 } from './media-type.ts';
@@ -35,29 +36,6 @@ export function sniffedKind(body: Uint8Array, spec: VersionSpec): BodyKind {
   const image = imageTypeOf(body);
   if (image !== undefined && takesImages(spec.task)) return 'image';
   throw unsupportedType(spec, image === undefined ? 'none' : `none (the body looks like ${image})`);
-}
-
-export function takesImages(task: Task): boolean {
-  return task === 'image-classification' || task === 'object-detection';
-}
-
-export function takesTexts(task: Task): boolean {
-  return task === 'text-embedding' || task === 'text-classification';
-}
-
-/** Whether raw little-endian bytes can be this model's input. */
-export function takesRawTensor({ signature, task }: VersionSpec): boolean {
-  if (task === 'object-detection' || takesTexts(task)) return false;
-  return signature.inputs.length === 1 && signature.inputs[0]?.datatype !== 'BYTES';
-}
-
-/** Content types that a version takes, for messages and documents. */
-export function acceptedTypes(spec: VersionSpec): readonly string[] {
-  const types = ['application/json', 'multipart/form-data'];
-  if (takesImages(spec.task)) types.unshift('image/*');
-  if (takesTexts(spec.task)) types.unshift('text/plain');
-  if (takesRawTensor(spec)) types.push('application/octet-stream');
-  return types;
 }
 
 function kindOf({ essence }: MediaType): BodyKind | undefined {

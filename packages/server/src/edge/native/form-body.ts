@@ -1,7 +1,7 @@
 import { type GimbalError, isGimbalError, JsonScan, nearestName, type VersionSpec } from '@gimbal/core';
+import { takesImages, takesTexts } from '../front/accepted-types.ts';
 import { quoted } from '../front/call-headers.ts';
 import type { EdgeLimits } from '../route.ts';
-import { takesImages, takesTexts } from './body-kind.ts';
 import { refuseField } from './field-refusal.ts';
 import type { Item } from './item.ts';
 import type { ItemMemory } from './item-memory.ts';

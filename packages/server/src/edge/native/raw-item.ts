@@ -1,5 +1,5 @@
 import { type Block, elementCount, type GimbalError, type VersionSpec } from '@gimbal/core';
-import { takesImages, takesRawTensor } from './body-kind.ts';
+import { takesImages, takesRawTensor } from '../front/accepted-types.ts';
 import { refuseField } from './field-refusal.ts';
 import { imageTypeOf } from './image-signature.ts';
 import type { ReadyItem } from './item.ts';

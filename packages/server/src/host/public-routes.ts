@@ -1,0 +1,10 @@
+import type { AdminPort } from '../edge/admin/admin-port.ts';
+import { metricsRoutes } from '../edge/admin/metrics-routes.ts';
+import { compatRoutes } from '../edge/compat/compat-routes.ts';
+import { nativeRoutes } from '../edge/native/native-routes.ts';
+import type { EdgePorts, Route } from '../edge/route.ts';
+
+/** Everything that the public port answers. */
+export function publicRoutes(ports: EdgePorts, admin: AdminPort): Route[] {
+  return [...nativeRoutes(ports), ...compatRoutes(ports), ...metricsRoutes(admin)];
+}
