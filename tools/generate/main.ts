@@ -7,7 +7,7 @@ import {
   configurationMarkdown,
   modelFileJsonSchema,
   versionFileJsonSchema,
-} from '@gimbal/core';
+} from '@gimbal/core/config';
 import { readLaw } from '../check-layers/layer-law.ts';
 import { type Finding, report } from '../repository/finding.ts';
 import { ROOT } from '../repository/source-files.ts';

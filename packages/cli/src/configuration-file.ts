@@ -6,7 +6,7 @@ import {
   type OriginatedProblem,
   type ResolvedConfiguration,
   resolveConfiguration,
-} from '@gimbal/core';
+} from '@gimbal/core/config';
 import { describeProblem, MAX_YAML_BYTES, readSmallText, YamlDocument } from '@gimbal/server';
 import { EXIT } from './exit-code.ts';
 import { Failure } from './failure.ts';

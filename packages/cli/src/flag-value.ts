@@ -1,4 +1,4 @@
-import { parseDurationMs } from '@gimbal/core';
+import { parseDurationMs } from '@gimbal/core/config';
 import { InvalidArgumentError } from 'commander';
 
 /** `--top-k 3`. */

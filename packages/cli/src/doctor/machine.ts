@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism, freemem, totalmem } from 'node:os';
-import { describeByteSize } from '@gimbal/core';
+import { describeByteSize } from '@gimbal/core/config';
 import { readMemoryLimitBytes, readProcessorLimits } from '@gimbal/server';
 import { type Finding, fail, ok, warn } from './finding.ts';
 

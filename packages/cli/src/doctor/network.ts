@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import type { Configuration } from '@gimbal/core';
+import type { Configuration } from '@gimbal/core/config';
 import { type Finding, fail, ok } from './finding.ts';
 
 /** Whether the ports of the configuration can be listened on now. */

@@ -1,4 +1,4 @@
-import { CONFIGURATION_FIELDS, type ConfigurationField } from '@gimbal/core';
+import { CONFIGURATION_FIELDS, type ConfigurationField } from '@gimbal/core/config';
 import { type Command, Option } from 'commander';
 
 /** Shown first; the many others have a heading of their own. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { describeByteSize, type TensorSpec } from '@gimbal/core';
+import type { TensorSpec } from '@gimbal/core';
+import { describeByteSize } from '@gimbal/core/config';
 import {
   type OnnxModel,
   Repository,

@@ -151,6 +151,7 @@ export class JsonNumbers {
       let value = this.#plain(bytes, at);
       if (!(value >= min && value <= max) || (isWhole && value !== Math.trunc(value)) || left === 0) {
         this.#fill = fill;
+        this.#left = left;
         scan.at = at;
         value = this.#rare(scan);
         this.#after = scan.at;

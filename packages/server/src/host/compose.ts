@@ -1,4 +1,5 @@
-import type { CatalogueEntry, Configuration, VersionSpec } from '@gimbal/core';
+import type { CatalogueEntry, VersionSpec } from '@gimbal/core';
+import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
 import type { EdgePorts } from '../edge/route.ts';
@@ -68,7 +69,7 @@ class Composition {
     this.#repository = new Repository(configuration.models.path, versionDefaults(configuration));
     this.#catalogue = new Catalogue({
       create: (spec) => this.#createVersion(spec),
-      reread: async () => (await this.#watcher.readNow()).versions,
+      reread: async () => (await this.#reread()).versions,
       required: configuration.models.required,
       retireGraceMs: RETIRE_GRACE_MS,
       events: this.#catalogueEvents(),
@@ -113,6 +114,12 @@ class Composition {
     } else if (this.#catalogue.ready) {
       this.#onEvent({ event: 'ready', ...urls, grpc: null, pid: process.pid });
     }
+  }
+
+  /** Through the watcher, so that it does not tell later what was read now; alone where nothing is watched. */
+  #reread(): Promise<RepositoryReading> {
+    const { watch } = this.#options.configuration.models;
+    return watch ? this.#watcher.readNow() : this.#repository.read();
   }
 
   #whyUnusable(): string {

@@ -1,4 +1,5 @@
-import type { DeclaredImage, Derivation, ImageSpec, TensorSpec } from '@gimbal/core';
+import type { Derivation, ImageSpec, TensorSpec } from '@gimbal/core';
+import type { DeclaredImage } from '@gimbal/core/config';
 
 /** What most image classifiers were trained with, and no more than a guess. */
 const USUAL_CROP_RATIO = 0.875;

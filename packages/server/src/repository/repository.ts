@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { checkDocument, GimbalError, type ModelFile, modelFileSchema } from '@gimbal/core';
+import { GimbalError } from '@gimbal/core';
+import { checkDocument, type ModelFile, modelFileSchema } from '@gimbal/core/config';
 import { containedPath } from './contained-path.ts';
 import { FileDigests } from './file-digests.ts';
 import { describeProblem, type FileProblem, toFieldError } from './file-problem.ts';

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Derivation, TextSpec, VersionFile } from '@gimbal/core';
+import type { Derivation, TextSpec } from '@gimbal/core';
+import type { VersionFile } from '@gimbal/core/config';
 
 /** A tokenizer.json of many languages has tens of megabytes; what matters here stands before its vocabulary. */
 const HEAD_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { Configuration } from '@gimbal/core';
+import type { Configuration } from '@gimbal/core/config';
 import type { VersionDefaults } from './version-source.ts';
 
 /** The part of a configuration that versions inherit, in the terms of their own specification. */

@@ -1,23 +1,25 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import type {
+  BatchingSpec,
+  Derivation,
+  DetectionSpec,
+  ImageSpec,
+  RunnerSpec,
+  Signature,
+  Task,
+  TextSpec,
+  VariantSpec,
+  VersionSpec,
+} from '@gimbal/core';
 import {
-  type BatchingSpec,
   checkDocument,
-  type Derivation,
-  type DetectionSpec,
   EMPTY_VERSION_FILE,
   formatDurationMs,
-  type ImageSpec,
   type ModelFile,
-  type RunnerSpec,
-  type Signature,
-  type Task,
-  type TextSpec,
-  type VariantSpec,
   type VersionFile,
-  type VersionSpec,
   versionFileSchema,
-} from '@gimbal/core';
+} from '@gimbal/core/config';
 import { containedPath } from './contained-path.ts';
 import { readSmallText } from './folder-files.ts';
 import { completeImage } from './image-derivation.ts';

@@ -1,4 +1,5 @@
-import type { Derivation, TensorSpec, VersionFile } from '@gimbal/core';
+import type { Derivation, TensorSpec } from '@gimbal/core';
+import type { VersionFile } from '@gimbal/core/config';
 import { containedPath } from './contained-path.ts';
 import { readSmallText } from './folder-files.ts';
 import type { ProblemReport } from './problem-report.ts';

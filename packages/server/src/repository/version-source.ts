@@ -1,4 +1,5 @@
-import type { BatchingSpec, GimbalError, ModelFile, RunnerSpec, VersionSpec } from '@gimbal/core';
+import type { BatchingSpec, GimbalError, RunnerSpec, VersionSpec } from '@gimbal/core';
+import type { ModelFile } from '@gimbal/core/config';
 import type { FileDigests } from './file-digests.ts';
 import type { FileProblem } from './file-problem.ts';
 

@@ -1,11 +1,6 @@
 import { basename, join } from 'node:path';
-import {
-  type DeclaredImage,
-  isGimbalError,
-  nearestName,
-  type TensorSpec,
-  type VersionFile,
-} from '@gimbal/core';
+import { isGimbalError, nearestName, type TensorSpec } from '@gimbal/core';
+import type { DeclaredImage, VersionFile } from '@gimbal/core/config';
 import { containedPath } from './contained-path.ts';
 import { listFolder } from './folder-files.ts';
 import type { OnnxModel } from './onnx-model.ts';

@@ -1,4 +1,4 @@
-import { checkDocument, versionFileSchema } from '@gimbal/core';
+import { checkDocument, versionFileSchema } from '@gimbal/core/config';
 import { describe, expect, it } from 'vitest';
 import { describeProblem } from './file-problem.ts';
 import { YamlDocument } from './yaml-document.ts';

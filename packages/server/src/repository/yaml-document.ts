@@ -1,5 +1,5 @@
-import type { CheckedDocument, ConfigurationProblem } from '@gimbal/core';
-import { fieldName } from '@gimbal/core';
+import type { CheckedDocument, ConfigurationProblem } from '@gimbal/core/config';
+import { fieldName } from '@gimbal/core/config';
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import type { FileProblem } from './file-problem.ts';
 

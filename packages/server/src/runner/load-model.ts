@@ -12,6 +12,13 @@ import { warmupInputs } from './tasks/warmup-inputs.ts';
 /** Rows of the run that shows whether a batch really comes out as one. */
 const CHECK_ROWS = 2;
 
+export interface LoadPorts {
+  /** The file is read; what follows are runs of the model. */
+  onWarming(): void;
+  /** Processor time that this process has used. */
+  processorMs(): number;
+}
+
 export interface PreparedModel {
   readonly model: LoadedModel;
   readonly profile: CostProfile;
@@ -22,7 +29,7 @@ export interface PreparedModel {
  * Loads a variant, confirms its signature, checks that batches work, warms it and measures it. Fails with
  * MODEL_UNAVAILABLE and a public reason.
  */
-export async function loadModel(order: LoadOrder, onWarming: () => void): Promise<PreparedModel> {
+export async function loadModel(order: LoadOrder, ports: LoadPorts): Promise<PreparedModel> {
   const started = performance.now();
   const variant = order.spec.variants[order.variant];
   if (!variant) throw unavailable(`there is no variant ${order.variant}`);
@@ -32,11 +39,11 @@ export async function loadModel(order: LoadOrder, onWarming: () => void): Promis
     providers: order.providers,
   });
   const declared = confirmSignature(session, order.spec, order.variant);
-  onWarming();
+  ports.onWarming();
   const signature = confirmBatching(session, declared, variant);
   const spec = { ...order.spec, signature };
   const adapter = await createTaskAdapter(spec, variant);
-  const profile = order.profile ?? measureProfile(session, signature, { order, variant });
+  const profile = order.profile ?? measureProfile(session, signature, { order, variant, ports });
   if (order.profile) warm(session, signature, { variant, profile });
   const loadMs = performance.now() - started;
   return { model: { spec, session, signature, adapter }, profile, loadMs };
@@ -67,7 +74,7 @@ function runs(session: ModelSession, signature: Signature, variant: VariantSpec)
 function measureProfile(
   session: ModelSession,
   signature: Signature,
-  { order, variant }: { order: LoadOrder; variant: VariantSpec },
+  { order, variant, ports }: { order: LoadOrder; variant: VariantSpec; ports: LoadPorts },
 ): CostProfile {
   const { maxSize } = order.spec.batching;
   const limit = maxSize === 'auto' ? MAX_PROFILE_ROWS : Math.min(maxSize, MAX_PROFILE_ROWS);
@@ -81,8 +88,12 @@ function measureProfile(
     }
     session.run(inputs);
   };
+  const now = () => performance.now();
+  // Several threads, or a device, work beside this one: there the time that passes is what counts.
+  const alone = order.threads === 1 && session.device === 'cpu';
+  const effort = alone ? () => ports.processorMs() : now;
   try {
-    return selfProfile({ sizes, budgetMs: order.profileBudgetMs, now: () => performance.now(), run });
+    return selfProfile({ sizes, budgetMs: order.profileBudgetMs, now, effort, run });
   } catch {
     // The made-up input is refused, real ones may not be: their batches will tell what they cost.
     return { fixedMs: 0, perRowMs: 0, points: [], bestRows: 1 };

@@ -32,12 +32,18 @@ function residentBytes(): number {
   return sampledBytes;
 }
 
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 function logError(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
 }
 
-const runner: Runner = new Runner({
-  doorbell: new Doorbell(DOORBELL_FD, {
+const doorbell: Doorbell = new Doorbell(
+  DOORBELL_FD,
+  {
     onFrame: (kind, body) => {
       if (kind === 'run') runner.onRun(body);
       else if (kind === 'control') runner.onControl(body);
@@ -47,9 +53,15 @@ const runner: Runner = new Runner({
       process.exit(EXIT_BROKEN);
     },
     onClosed: () => process.exit(0),
-  }),
+  },
+  { reuseLarge: true },
+);
+
+const runner = new Runner({
+  doorbell,
   arenaFd: ARENA_FD,
   residentBytes,
+  processorMs,
   setTitle: (title) => {
     process.title = title;
   },

@@ -20,6 +20,8 @@ export interface RunnerPorts {
   readonly doorbell: Doorbell;
   readonly arenaFd: number;
   residentBytes(): number;
+  /** Processor time that this process has used. */
+  processorMs(): number;
   setTitle(title: string): void;
   logError(error: unknown): void;
   exit(code: number): void;
@@ -74,7 +76,10 @@ export class Runner {
       this.#ports.setTitle(`gimbal-runner ${spec.model}/${spec.version}/${name}`);
       this.#say({ kind: 'progress', state: 'loading' });
       if (arenaBytes !== undefined) this.#arena = mapArena(this.#ports.arenaFd, arenaBytes);
-      const loaded = await loadModel(order, () => this.#say({ kind: 'progress', state: 'warming' }));
+      const loaded = await loadModel(order, {
+        onWarming: () => this.#say({ kind: 'progress', state: 'warming' }),
+        processorMs: this.#ports.processorMs,
+      });
       this.#batches = new BatchRun(loaded.model, this.#ports.logError);
       this.#say({
         kind: 'ready',

@@ -9,6 +9,7 @@ function profileOf(costMs: (rows: number, run: number) => number, budgetMs = 600
     sizes: profileSizes(32),
     budgetMs,
     now: () => now,
+    effort: () => now,
     run: (rows) => {
       now += costMs(rows, runs);
       runs += 1;
@@ -45,6 +46,23 @@ describe('The self-profile', () => {
     // Something else used the processor while the first size was measured.
     const { profile } = profileOf((rows, run) => (run < 16 ? 30 : 10 * rows), 100_000);
     expect(profile.bestRows).toBe(1);
+  });
+
+  test('compares sizes by the effort of the processor, not by a clock that others disturb', () => {
+    let now = 0;
+    let effort = 0;
+    const profile = selfProfile({
+      sizes: [1, 2, 4],
+      budgetMs: 1000,
+      now: () => now,
+      effort: () => effort,
+      run: (rows) => {
+        effort += 1 + rows;
+        // Larger batches lose the processor more often.
+        now += (1 + rows) * rows;
+      },
+    });
+    expect(profile.bestRows).toBe(4);
   });
 
   test('keeps within its time but for the first size', () => {

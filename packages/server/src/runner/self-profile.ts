@@ -16,22 +16,29 @@ export interface ProfileOptions {
   readonly sizes: readonly number[];
   readonly budgetMs: number;
   readonly now: () => number;
+  /**
+   * A clock for comparing sizes, in milliseconds: the processor's time of a runner with one thread, which other programs
+   * on the machine don't disturb; else the same as `now`.
+   */
+  readonly effort: () => number;
   /** Runs the model once with so many rows, blocking. Throws when the model can't. */
   readonly run: (rows: number) => void;
 }
 
+type Clocks = Pick<ProfileOptions, 'now' | 'effort' | 'run'>;
+
 interface Measurement {
   readonly rows: number;
   readonly medianMs: number;
-  /** Other programs can only make a run slower: the fastest is the nearest to the truth. */
-  readonly fastestMs: number;
+  /** By the clock of effort. Disturbances can only make a run dearer: the least is the nearest to the truth. */
+  readonly leastMs: number;
 }
 
 /**
  * Measures what a run costs at growing batch sizes, within a time box, and fits `fixedMs + perRowMs × rows`. A size
  * that fails or that does not fit the box any more ends the measurement. The first size is always measured.
  */
-export function selfProfile({ sizes, budgetMs, now, run }: ProfileOptions): CostProfile {
+export function selfProfile({ sizes, budgetMs, now, effort, run }: ProfileOptions): CostProfile {
   const deadline = now() + budgetMs;
   const measured: Measurement[] = [];
   for (const rows of sizes) {
@@ -42,14 +49,14 @@ export function selfProfile({ sizes, budgetMs, now, run }: ProfileOptions): Cost
     }
     const shareMs = Math.max(0, deadline - now()) / (sizes.length - measured.length);
     try {
-      measured.push(measure({ rows, untilMs: now() + shareMs }, { now, run }));
+      measured.push(measure({ rows, untilMs: now() + shareMs }, { now, effort, run }));
     } catch (error) {
       // A model that can't run one row of zeros may still run real ones; one that can't run two is not batched.
       if (!last) throw error;
       break;
     }
   }
-  const bestRows = chooseRows(confirmed(measured, { now, run }));
+  const bestRows = chooseRows(confirmed(measured, { now, effort, run }));
   return {
     ...fitLine(measured),
     points: measured.map(({ rows, medianMs }) => ({ rows, medianMs })),
@@ -67,37 +74,35 @@ export function profileSizes(limit: number): readonly number[] {
 
 function measure(
   { rows, untilMs }: { rows: number; untilMs: number },
-  { now, run }: Pick<ProfileOptions, 'now' | 'run'>,
+  { now, effort, run }: Clocks,
 ): Measurement {
   for (let warm = 0; warm < WARM_RUNS; warm += 1) run(rows);
   const times: number[] = [];
+  let leastMs = Number.POSITIVE_INFINITY;
   while (times.length < MIN_RUNS || (times.length < MAX_RUNS && now() < untilMs)) {
-    const started = now();
+    const startedAt = now();
+    const effortBefore = effort();
     run(rows);
-    times.push(now() - started);
+    leastMs = Math.min(leastMs, effort() - effortBefore);
+    times.push(now() - startedAt);
   }
   times.sort((left, right) => left - right);
-  return { rows, medianMs: times[times.length >> 1] as number, fastestMs: times[0] as number };
+  return { rows, medianMs: times[times.length >> 1] as number, leastMs };
 }
 
 /**
  * Before batching is believed to pay, single rows are measured once more: they came first, and whatever disturbed
  * just them would make every larger size look good.
  */
-function confirmed(
-  measured: readonly Measurement[],
-  clock: Pick<ProfileOptions, 'now' | 'run'>,
-): readonly Measurement[] {
+function confirmed(measured: readonly Measurement[], clock: Clocks): readonly Measurement[] {
   const [single, ...larger] = measured;
   if (!single || chooseRows(measured) === 1) return measured;
   const again = measure({ rows: single.rows, untilMs: clock.now() }, clock);
-  return [{ ...single, fastestMs: Math.min(single.fastestMs, again.fastestMs) }, ...larger];
+  return [{ ...single, leastMs: Math.min(single.leastMs, again.leastMs) }, ...larger];
 }
 
 /** The number of rows worth putting in one run: 1 unless a row becomes clearly cheaper. */
-export function chooseRows(
-  measured: readonly { readonly rows: number; readonly fastestMs: number }[],
-): number {
+export function chooseRows(measured: readonly { readonly rows: number; readonly leastMs: number }[]): number {
   const single = measured[0];
   if (!single) return 1;
   const cheapest = Math.min(...measured.map(perRow));
@@ -105,8 +110,8 @@ export function chooseRows(
   return measured.find((size) => perRow(size) <= cheapest * (1 + NEAR_BEST_RATIO))?.rows ?? 1;
 }
 
-function perRow({ rows, fastestMs }: { readonly rows: number; readonly fastestMs: number }): number {
-  return fastestMs / rows;
+function perRow({ rows, leastMs }: { readonly rows: number; readonly leastMs: number }): number {
+  return leastMs / rows;
 }
 
 /** Least squares through the medians, both coefficients kept at or above 0. */

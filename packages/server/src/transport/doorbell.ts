@@ -1,12 +1,13 @@
 import { Socket } from 'node:net';
 import { FrameBuffer, type FrameKind } from './frame-buffer.ts';
 import { MalformedFrame } from './frame-cursor.ts';
-import { FrameReader } from './frame-reader.ts';
+import { FrameReader, type FrameReaderOptions } from './frame-reader.ts';
 
 /** Read at once at most; about what a socket holds. */
 const READ_BYTES = 128 * 1024;
 
 export interface DoorbellEvents {
+  /** `body` is valid for good, or until the next large frame where those are read into the same memory. */
   onFrame(kind: FrameKind, body: Uint8Array): void;
   /** The peer sent something that is not our protocol; nothing more is read. */
   onMalformed(error: MalformedFrame): void;
@@ -24,11 +25,11 @@ export class Doorbell {
   #closed = false;
 
   /** `socket` is a descriptor, or a stream where the descriptor is not ours to open. */
-  constructor(socket: number | Socket, events: DoorbellEvents) {
+  constructor(socket: number | Socket, events: DoorbellEvents, options?: FrameReaderOptions) {
     this.#events = events;
     this.#reader = new FrameReader((kind, body) => {
       if (!this.#broken) events.onFrame(kind, body);
-    });
+    }, options);
     this.#socket = typeof socket === 'number' ? this.#open(socket) : socket;
     if (typeof socket !== 'number') socket.on('data', (chunk: Uint8Array) => this.#read(chunk));
     // A reset connection is how a killed peer looks; `close` follows.
@@ -61,9 +62,11 @@ export class Doorbell {
 
   /** Sends the frame that was begun, in one write. To a peer that is gone it goes nowhere. */
   send(): void {
-    const bytes = this.#frame.end();
+    const pieces = this.#frame.end();
     if (this.#closed) return;
-    this.#socket.write(bytes);
+    if (pieces.length > 1) this.#socket.cork();
+    for (let index = 0; index < pieces.length; index += 1) this.#socket.write(pieces[index] as Uint8Array);
+    if (pieces.length > 1) this.#socket.uncork();
     // What the kernel has not taken at once is sent from this very memory later.
     if (this.#socket.writableLength > 0) this.#frame.replace();
   }

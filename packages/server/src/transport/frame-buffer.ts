@@ -14,17 +14,30 @@ export const FRAME_KINDS = { control: 1, run: 2, report: 3 } as const;
 
 export type FrameKind = keyof typeof FRAME_KINDS;
 
+/** Bytes from here on are sent from where they lie; shorter ones are copied into the frame. */
+const MIN_ATTACHED_BYTES = 16 * 1024;
+
+interface Attachment {
+  readonly bytes: Uint8Array;
+  /** Where in the buffer it is to be inserted. */
+  readonly at: number;
+}
+
 /** Builds one frame at a time in memory that is used again for the next. All numbers are little endian. */
 export class FrameBuffer {
   #bytes = new Uint8Array(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
+  readonly #attachments: Attachment[] = [];
+  #attachedBytes = 0;
 
   /** Starts a frame; what was in the buffer is forgotten. */
   begin(kind: FrameKind): void {
     if (this.#bytes.length > MAX_KEPT_BYTES) this.replace();
     this.#view.setUint32(4, FRAME_KINDS[kind], true);
     this.#length = FRAME_HEADER_BYTES;
+    this.#attachments.length = 0;
+    this.#attachedBytes = 0;
   }
 
   /** Fresh memory: the last frame is still being sent. */
@@ -35,7 +48,7 @@ export class FrameBuffer {
 
   /** Where the next byte goes, counted from the start of the body. */
   get bodyLength(): number {
-    return this.#length - FRAME_HEADER_BYTES;
+    return this.#length - FRAME_HEADER_BYTES + this.#attachedBytes;
   }
 
   u32(value: number): void {
@@ -50,12 +63,18 @@ export class FrameBuffer {
     this.#length += 8;
   }
 
-  /** Overwrites a number written before, by its place in the body. */
+  /** Overwrites a number written before anything was attached, by its place in the body. */
   patchU32(at: number, value: number): void {
     this.#view.setUint32(FRAME_HEADER_BYTES + at, value, true);
   }
 
+  /** Large bytes are not copied: they must stay as they are until the frame is sent and its peer has answered. */
   bytes(value: Uint8Array): void {
+    if (value.length >= MIN_ATTACHED_BYTES) {
+      this.#attachments.push({ bytes: value, at: this.#length });
+      this.#attachedBytes += value.length;
+      return;
+    }
     this.#reserve(value.length);
     this.#bytes.set(value, this.#length);
     this.#length += value.length;
@@ -63,19 +82,27 @@ export class FrameBuffer {
 
   align(): void {
     this.#reserve(FRAME_ALIGNMENT);
-    while (this.#length % FRAME_ALIGNMENT !== 0) {
+    while (this.bodyLength % FRAME_ALIGNMENT !== 0) {
       this.#bytes[this.#length] = 0;
       this.#length += 1;
     }
   }
 
-  /** The whole frame: a view that is valid until the next `begin`. */
-  end(): Uint8Array {
+  /** The whole frame in pieces: views that are valid until the next `begin`. */
+  end(): readonly Uint8Array[] {
     this.align();
     const { bodyLength } = this;
     assert(bodyLength <= MAX_FRAME_BYTES, 'a frame is within its limit: whoever builds it has checked');
     this.#view.setUint32(0, bodyLength, true);
-    return this.#bytes.subarray(0, this.#length);
+    const pieces: Uint8Array[] = [];
+    let from = 0;
+    for (const { bytes, at } of this.#attachments) {
+      if (at > from) pieces.push(this.#bytes.subarray(from, at));
+      pieces.push(bytes);
+      from = at;
+    }
+    if (this.#length > from) pieces.push(this.#bytes.subarray(from, this.#length));
+    return pieces;
   }
 
   #reserve(more: number): void {

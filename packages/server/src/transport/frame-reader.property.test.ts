@@ -13,7 +13,7 @@ const frames = fc.array(
 function encode(frame: FrameBuffer, { kind, body }: { kind: FrameKind; body: Uint8Array }): Uint8Array {
   frame.begin(kind);
   frame.bytes(body);
-  return frame.end().slice();
+  return Uint8Array.from(Buffer.concat(frame.end()));
 }
 
 test('FrameReader gives the frames that were written, however the stream is cut', () => {
@@ -63,4 +63,34 @@ test('FrameReader refuses a frame over the limit before any memory is taken for 
   view.setUint32(0, 0xffff_fff8, true);
   view.setUint32(4, FRAME_KINDS.report, true);
   expect(() => new FrameReader(() => {}).push(header)).toThrow(MalformedFrame);
+});
+
+test('FrameReader reads large bodies into the same memory where that is asked for', () => {
+  const buffer = new FrameBuffer();
+  const bodies: Uint8Array[] = [];
+  const large = [1, 2].map((value) => new Uint8Array(200_000).fill(value));
+  const reader = new FrameReader((_kind, body) => bodies.push(body), { reuseLarge: true });
+  for (const body of large) reader.push(encode(buffer, { kind: 'run', body }));
+  expect(bodies[0]?.buffer).toBe(bodies[1]?.buffer);
+  expect(bodies[1]).toEqual(large[1]);
+});
+
+test('FrameBuffer sends large bytes from where they lie, among what is copied', () => {
+  const buffer = new FrameBuffer();
+  buffer.begin('run');
+  buffer.u32(7);
+  const large = new Uint8Array(20_001).fill(3);
+  buffer.bytes(large);
+  buffer.align();
+  buffer.bytes(new Uint8Array([9]));
+  const pieces = buffer.end();
+  expect(pieces).toContain(large);
+  const received: Uint8Array[] = [];
+  const reader = new FrameReader((_kind, body) => received.push(body));
+  for (const piece of pieces) reader.push(piece);
+  const expected = new Uint8Array(20_016);
+  expected[0] = 7;
+  expected.fill(3, 4, 20_005);
+  expected[20_008] = 9;
+  expect(received).toEqual([expected]);
 });

@@ -16,12 +16,26 @@ const KIND_OF_CODE: readonly (FrameKind | undefined)[] = [
 
 export type OnFrame = (kind: FrameKind, body: Uint8Array) => void;
 
+export interface FrameReaderOptions {
+  /**
+   * Reads all large bodies into the same memory, which fresh pages would make several times slower: for a peer that is
+   * done with one before it is sent the next.
+   */
+  readonly reuseLarge: boolean;
+}
+
+/** Bodies from here on are large; bodies beyond the second limit get memory of their own in any case. */
+const LARGE_BYTES = 64 * 1024;
+const MAX_REUSED_BYTES = 64 * 1024 * 1024;
+
 /**
  * Cuts a stream of bytes into frames. Chunks may be memory that is read into again: every body is copied once, into
  * memory of its own that starts at a multiple of 8.
  */
 export class FrameReader {
   readonly #onFrame: OnFrame;
+  readonly #reuseLarge: boolean;
+  #large: Uint8Array | undefined;
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   #headerLength = 0;
   #kind: FrameKind = 'control';
@@ -29,8 +43,9 @@ export class FrameReader {
   #body: Uint8Array | undefined;
   #bodyLength = 0;
 
-  constructor(onFrame: OnFrame) {
+  constructor(onFrame: OnFrame, { reuseLarge }: FrameReaderOptions = { reuseLarge: false }) {
     this.#onFrame = onFrame;
+    this.#reuseLarge = reuseLarge;
   }
 
   /** Throws MalformedFrame; after that the stream can't be read any further. */
@@ -52,10 +67,16 @@ export class FrameReader {
     const { kind, length } = readHeader(this.#header);
     const from = at + taken;
     this.#kind = kind;
-    // Not from Node's pool, whose slices may start anywhere.
-    this.#body = new Uint8Array(length);
+    this.#body = this.#memory(length);
     this.#bodyLength = 0;
     return this.#gather(this.#body, chunk, from);
+  }
+
+  #memory(length: number): Uint8Array {
+    // Not from Node's pool, whose slices may start anywhere.
+    if (!this.#reuseLarge || length < LARGE_BYTES || length > MAX_REUSED_BYTES) return new Uint8Array(length);
+    if (!this.#large || this.#large.length < length) this.#large = new Uint8Array(length);
+    return this.#large.subarray(0, length);
   }
 
   #gather(body: Uint8Array, chunk: Uint8Array, at: number): number {

@@ -65,7 +65,7 @@ function written(results: readonly PartResult[], space: Uint8Array | undefined):
   const frame = new FrameBuffer();
   frame.begin('report');
   writeReport(frame, HEAD, { results, space });
-  return frame.end().slice(FRAME_HEADER_BYTES);
+  return Uint8Array.from(Buffer.concat(frame.end())).subarray(FRAME_HEADER_BYTES);
 }
 
 test('A report arrives as it was written, whatever part of it fits the space that was lent', () => {

@@ -23,7 +23,7 @@ function part(more: Partial<JobPart> & Pick<JobPart, 'input'>): JobPart {
 }
 
 function bodyOf(frame: FrameBuffer): Uint8Array {
-  return frame.end().slice(FRAME_HEADER_BYTES);
+  return Uint8Array.from(Buffer.concat(frame.end())).subarray(FRAME_HEADER_BYTES);
 }
 
 describe.each(['shared', 'heap'] as const)('A run over a %s arena', (kind) => {
