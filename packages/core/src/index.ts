@@ -84,6 +84,7 @@ export {
   type Outcome,
   type RetryAdvice,
 } from './errors/registry.ts';
+export { bytesTensorFault } from './tensor/bytes-tensor.ts';
 export {
   byteSizeOf,
   DATATYPES,
@@ -92,7 +93,10 @@ export {
   isDatatype,
   onnxTypeOf,
 } from './tensor/datatype.ts';
+export { type TensorText, writeTensorText } from './tensor/format-tensor.ts';
+export { fromHalf } from './tensor/half.ts';
 export { jsonPointerAt } from './tensor/json-pointer.ts';
 export { JsonScan } from './tensor/json-scan.ts';
 export { type JsonTensor, readJsonTensor } from './tensor/json-tensor.ts';
-export { describeMismatch, elementCount, shapeMismatch } from './tensor/shape.ts';
+export { JsonText } from './tensor/json-text.ts';
+export { describeMismatch, elementCount, MAX_AXES, shapeMismatch, tensorByteLength } from './tensor/shape.ts';

@@ -3,8 +3,14 @@ import { metricsRoutes } from '../edge/admin/metrics-routes.ts';
 import { compatRoutes } from '../edge/compat/compat-routes.ts';
 import { nativeRoutes } from '../edge/native/native-routes.ts';
 import type { EdgePorts, Route } from '../edge/route.ts';
+import { v2ProtocolRoutes } from '../edge/v2/v2-routes.ts';
 
 /** Everything that the public port answers. */
 export function publicRoutes(ports: EdgePorts, admin: AdminPort): Route[] {
-  return [...nativeRoutes(ports), ...compatRoutes(ports), ...metricsRoutes(admin)];
+  return [
+    ...nativeRoutes(ports),
+    ...v2ProtocolRoutes(ports),
+    ...compatRoutes(ports),
+    ...metricsRoutes(admin),
+  ];
 }

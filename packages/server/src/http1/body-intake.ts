@@ -1,5 +1,5 @@
 import { GimbalError, unreachable } from '@gimbal/core';
-import type { ByteWindow } from './byte-window.ts';
+import { type ByteWindow, NO_BYTES } from './byte-window.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import type { BodySink } from './exchange.ts';
 import type { HttpHead } from './http-head.ts';
@@ -9,8 +9,6 @@ const FIRST_COLLECTED_BYTES = 1024 * 1024;
 
 /** A chunked body tells no length. */
 const FIRST_CHUNKED_BYTES = 16 * 1024;
-
-const EMPTY = Buffer.alloc(0);
 
 /** What becomes of the bytes. `unasked`: they wait. `skip`: the answer was given without them. */
 type Mode = 'unasked' | 'whole' | 'stream' | 'skip';
@@ -133,7 +131,7 @@ export class BodyIntake {
         case 'more':
           return;
         case 'ended':
-          this.#finish(EMPTY, 0, 0);
+          this.#finish(NO_BYTES, 0, 0);
           return;
         case 'refused':
           this.fail(decoder.refusal.error);

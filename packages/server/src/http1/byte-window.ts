@@ -9,3 +9,10 @@ export interface ByteWindow {
   /** Index after the last received byte. */
   end: number;
 }
+
+export const NO_BYTES = Buffer.alloc(0);
+
+/** A window of nothing, to be filled by who reads. */
+export function emptyWindow(): ByteWindow {
+  return { bytes: NO_BYTES, at: 0, end: 0 };
+}

@@ -2,9 +2,10 @@ import type { Socket } from 'node:net';
 import { GimbalError, type Instant, unreachable } from '@gimbal/core';
 import { AnswerWriter } from './answer-writer.ts';
 import { BodyIntake } from './body-intake.ts';
-import type { ByteWindow } from './byte-window.ts';
+import { emptyWindow } from './byte-window.ts';
 import { ConnectionExchange, type ExchangePort, gone, type OutgoingAnswer } from './connection-exchange.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import { inNextTurn } from './event-loop.ts';
 import type { BodySink } from './exchange.ts';
 import { HeadParser } from './head-parser.ts';
 import { statusLine } from './header-lines.ts';
@@ -18,6 +19,9 @@ import { type ByteReceiver, unsentBytes } from './stream-handle.ts';
  * answered. Beyond, the socket is not read, and the client feels it.
  */
 const MAX_HELD_BYTES = 64 * 1024;
+
+/** Pipelined requests begun in one turn of the event loop: the other connections want theirs. */
+const MAX_REQUESTS_PER_TURN = 32;
 
 /** Rest of a refused body that is read and dropped to keep the connection; beyond, closing it is cheaper. */
 const MAX_SKIPPED_BYTES = 256 * 1024;
@@ -34,9 +38,6 @@ const LINGER_TIMEOUT_MS = 2000;
 const STATUS_NO_CONTENT = 204;
 const STATUS_NOT_MODIFIED = 304;
 
-/** Resolved: what hangs on it runs once the caller has returned. */
-const SOON = Promise.resolve();
-
 /**
  * `idle`: between requests. `head`: a head has begun (or the connection has). `request`: an exchange is open or the rest
  * of its body is being skipped. `linger`: the last answer is out, the client's hanging up is awaited. `closed`: over.
@@ -52,7 +53,9 @@ export class Connection implements ByteReceiver, ExchangePort {
   readonly #writer: AnswerWriter;
   readonly #body = new BodyIntake();
   readonly #held = new HeldBytes();
-  readonly #window: ByteWindow = { bytes: Buffer.alloc(0), at: 0, end: 0 };
+  readonly #window = emptyWindow();
+  /** A head is held until it is complete. */
+  readonly #maxHeldBytes: number;
   readonly #phaseWatch = new Stopwatch();
   readonly #writeWatch = new ProgressWatch();
   #phase: Phase = 'head';
@@ -61,11 +64,13 @@ export class Connection implements ByteReceiver, ExchangePort {
   #isConsuming = false;
   #isPaused = false;
   #requestCount = 0;
+  #requestsThisTurn = 0;
   #lingeredBytes = 0;
 
   constructor(host: ConnectionHost, socket: Socket) {
     this.#host = host;
     this.#socket = socket;
+    this.#maxHeldBytes = Math.max(MAX_HELD_BYTES, host.limits.maxHeadBytes);
     this.#parser = new HeadParser(host.limits);
     this.#writer = new AnswerWriter(socket);
     this.remoteAddress = socket.remoteAddress ?? '';
@@ -137,7 +142,7 @@ export class Connection implements ByteReceiver, ExchangePort {
     else this.#skipBody();
     if (this.#isConsuming) return;
     // Never inside `respond`: its caller still has to put its own things in order.
-    if (this.#held.length > 0) SOON.then(this.#consumeHeld);
+    if (this.#held.length > 0) inNextTurn(this.#consumeHeld);
   }
 
   /** Enforces the time limits. Called for every connection by one coarse timer. */
@@ -170,8 +175,8 @@ export class Connection implements ByteReceiver, ExchangePort {
 
   /** Hangs up unless a request is inside or has begun to arrive. */
   closeIfIdle(): void {
-    const isFresh = this.#phase === 'head' && this.#held.length === 0 && this.#requestCount === 0;
-    if (this.#phase === 'idle' || isFresh) this.#end();
+    const isWaiting = this.#phase === 'idle' || this.#phase === 'head';
+    if (isWaiting && this.#held.length === 0) this.#end();
   }
 
   destroy(): void {
@@ -190,6 +195,7 @@ export class Connection implements ByteReceiver, ExchangePort {
   /** Takes from the window what can be taken now. */
   #consume(): void {
     this.#isConsuming = true;
+    this.#requestsThisTurn = 0;
     try {
       while (this.#consumeStep());
     } finally {
@@ -222,6 +228,10 @@ export class Connection implements ByteReceiver, ExchangePort {
   #readHead(): boolean {
     // A client that sends requests and doesn't read answers: its next one waits until it does.
     if (this.#socket.writableNeedDrain) return false;
+    if (this.#requestsThisTurn >= MAX_REQUESTS_PER_TURN) {
+      inNextTurn(this.#consumeHeld);
+      return false;
+    }
     const outcome = this.#parser.advance(this.#window);
     switch (outcome) {
       case 'more':
@@ -243,6 +253,7 @@ export class Connection implements ByteReceiver, ExchangePort {
     const exchange = new ConnectionExchange(this, head, this.#host.now());
     this.#exchange = exchange;
     this.#requestCount += 1;
+    this.#requestsThisTurn += 1;
     this.#host.counters.requests += 1;
     this.#body.begin(head);
     this.#enter('request');
@@ -370,10 +381,12 @@ export class Connection implements ByteReceiver, ExchangePort {
     this.#phaseWatch.restart();
   }
 
-  /** Reads while somebody takes, or little is held; stops when neither is so. */
+  /** Reads while little is held, and stops when it is much. */
   #balanceReading(): void {
     const isFull =
-      this.#phase === 'linger' ? this.#lingeredBytes > MAX_LINGER_BYTES : this.#held.length > MAX_HELD_BYTES;
+      this.#phase === 'linger'
+        ? this.#lingeredBytes > MAX_LINGER_BYTES
+        : this.#held.length > this.#maxHeldBytes;
     if (isFull === this.#isPaused) return;
     this.#isPaused = isFull;
     if (isFull) this.#socket.pause();

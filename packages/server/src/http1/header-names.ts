@@ -1,4 +1,5 @@
 import { LOWER_CASE } from './byte-class.ts';
+import type { ByteWindow } from './byte-window.ts';
 
 /** Names that real clients, proxies and our own edges use: no string is made for them. */
 const KNOWN_NAMES = [
@@ -61,15 +62,25 @@ const KNOWN_NAMES = [
 const SLOT_COUNT = 256;
 const HASH_FACTOR = 31;
 
-interface KnownName {
+/** Names that decide where a message ends or what becomes of the connection. */
+const FRAMING_NAMES: readonly string[] = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'transfer-encoding',
+];
+
+export interface KnownName {
   readonly name: string;
+  readonly isFraming: boolean;
   readonly bytes: Uint8Array;
 }
 
 const SLOTS: readonly KnownName[][] = Array.from({ length: SLOT_COUNT }, () => []);
 for (const name of KNOWN_NAMES) {
   const bytes = Uint8Array.from(name, (character) => character.charCodeAt(0));
-  SLOTS[slotOf(bytes.reduce(hashWith, 0))]?.push({ name, bytes });
+  SLOTS[slotOf(bytes.reduce(hashWith, 0))]?.push({ name, bytes, isFraming: FRAMING_NAMES.includes(name) });
 }
 
 /** Hash of a name so far with one more byte. Bit 5 makes it blind to the case of letters. */
@@ -77,16 +88,13 @@ export function hashWith(hash: number, byte: number): number {
   return (Math.imul(hash, HASH_FACTOR) + (byte | 0x20)) | 0;
 }
 
-/** The known name in `bytes` from `start`, whatever its case, by the hash that the scan has made of it. */
-export function knownName(
-  bytes: Uint8Array,
-  start: number,
-  name: { hash: number; length: number },
-): string | undefined {
-  const slot = SLOTS[slotOf(name.hash)];
-  if (slot === undefined) return undefined;
-  for (const known of slot) {
-    if (known.bytes.length === name.length && equals(known.bytes, bytes, start)) return known.name;
+/** The known name in `name`, whatever its case, by the hash that the scan has made of it. */
+export function knownName(hash: number, name: ByteWindow): KnownName | undefined {
+  const slot = SLOTS[slotOf(hash)] as readonly KnownName[];
+  const length = name.end - name.at;
+  for (let index = 0; index < slot.length; index += 1) {
+    const known = slot[index] as KnownName;
+    if (known.bytes.length === length && equals(known.bytes, name.bytes, name.at)) return known;
   }
   return undefined;
 }

@@ -1,13 +1,11 @@
-import type { ByteWindow } from './byte-window.ts';
+import { type ByteWindow, NO_BYTES } from './byte-window.ts';
 
 /** First size; most that is held is the beginning of a head. */
 const FIRST_BYTES = 2048;
 
-const EMPTY = Buffer.alloc(0);
-
 /** Received bytes that can't be taken yet, in one piece. Who appends sees to it that they stay few. */
 export class HeldBytes {
-  #bytes: Buffer = EMPTY;
+  #bytes: Buffer = NO_BYTES;
   #start = 0;
   #end = 0;
 
@@ -36,7 +34,7 @@ export class HeldBytes {
   }
 
   clear(): void {
-    this.#bytes = EMPTY;
+    this.#bytes = NO_BYTES;
     this.#start = 0;
     this.#end = 0;
   }

@@ -8,16 +8,14 @@ export interface HeadParts {
   readonly path: string;
   readonly query: string;
   readonly contentLength: number | undefined;
-  /** Known names, by header; undefined: to be cut out of the text. */
-  readonly names: (string | undefined)[];
-  /** Four offsets into `text` a header: name start and end, value start and end. */
-  readonly offsets: readonly number[];
+  /** In lower case. */
+  readonly names: readonly string[];
+  /** Two offsets into `text` a header: where its value starts and ends. */
+  readonly values: readonly number[];
   readonly keepAlive: boolean;
   readonly isHttp10: boolean;
   readonly expectsContinue: boolean;
 }
-
-const OFFSETS_PER_HEADER = 4;
 
 /** A parsed head. Only what is asked for becomes a string. */
 export class HttpHead implements RequestHead {
@@ -31,8 +29,8 @@ export class HttpHead implements RequestHead {
   /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
   readonly #text: string;
-  readonly #names: (string | undefined)[];
-  readonly #offsets: readonly number[];
+  readonly #names: readonly string[];
+  readonly #values: readonly number[];
   #map: Map<string, string> | undefined;
 
   constructor(parts: HeadParts) {
@@ -45,13 +43,13 @@ export class HttpHead implements RequestHead {
     this.expectsContinue = parts.expectsContinue;
     this.#text = parts.text;
     this.#names = parts.names;
-    this.#offsets = parts.offsets;
+    this.#values = parts.values;
   }
 
   header(name: string): string | undefined {
     let found: string | undefined;
     for (let index = 0; index < this.#names.length; index += 1) {
-      if (this.#nameAt(index) !== name) continue;
+      if (this.#names[index] !== name) continue;
       const value = this.#valueAt(index);
       found = found === undefined ? value : `${found}, ${value}`;
     }
@@ -62,7 +60,7 @@ export class HttpHead implements RequestHead {
     if (this.#map) return this.#map;
     const map = new Map<string, string>();
     for (let index = 0; index < this.#names.length; index += 1) {
-      const name = this.#nameAt(index);
+      const name = this.#names[index] as string;
       const value = this.#valueAt(index);
       const before = map.get(name);
       map.set(name, before === undefined ? value : `${before}, ${value}`);
@@ -71,17 +69,7 @@ export class HttpHead implements RequestHead {
     return map;
   }
 
-  #nameAt(index: number): string {
-    const known = this.#names[index];
-    if (known !== undefined) return known;
-    const at = index * OFFSETS_PER_HEADER;
-    const name = this.#text.slice(this.#offsets[at], this.#offsets[at + 1]).toLowerCase();
-    this.#names[index] = name;
-    return name;
-  }
-
   #valueAt(index: number): string {
-    const at = index * OFFSETS_PER_HEADER;
-    return this.#text.slice(this.#offsets[at + 2], this.#offsets[at + 3]);
+    return this.#text.slice(this.#values[2 * index], this.#values[2 * index + 1]);
   }
 }

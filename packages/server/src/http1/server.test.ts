@@ -66,6 +66,34 @@ describe('HttpServer', () => {
     expect((await client.answer()).body.toString()).toBe('POST /? ');
   });
 
+  it('reads a head as long as the limit allows, in any number of pieces', async () => {
+    await start((exchange) => exchange.respond(200, '', `${exchange.head.header('x-long')?.length}`), {
+      maxHeadBytes: 1024 * 1024,
+    });
+    const client = await server.client();
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Long: ');
+    for (let piece = 0; piece < 9; piece += 1) client.send('x'.repeat(100_000));
+    client.send('\r\n\r\n');
+    expect((await client.answer()).body.toString()).toBe('900000');
+  });
+
+  it('lets other connections have their turn between many pipelined requests', async () => {
+    const order: string[] = [];
+    await start((exchange) => {
+      order.push(exchange.head.path);
+      exchange.respond(200, '', '');
+    });
+    const greedy = await server.client();
+    const other = await server.client();
+    const count = 2000;
+    greedy.send(get('/greedy').repeat(count));
+    await until(() => order.length > 0);
+    other.send(get('/other'));
+    await other.answer();
+    await until(() => order.length === count + 1);
+    expect(order.indexOf('/other')).toBeLessThan(count);
+  });
+
   it('answers pipelined requests in their order, one at a time', async () => {
     const waiting: Exchange[] = [];
     await start((exchange) => waiting.push(exchange));

@@ -125,6 +125,7 @@ class ProcessPool implements RunnerPool {
 
   #finishStop(): void {
     if (!this.#stopping || this.#processes.size > 0) return;
+    for (const slot of this.#slots) slot.last = undefined;
     clearInterval(this.#ticker);
     this.#onStopped?.();
   }

@@ -37,6 +37,7 @@ export class FrameReader {
   readonly #reuseLarge: boolean;
   #large: Uint8Array | undefined;
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
+  readonly #headerView = new DataView(this.#header.buffer);
   #headerLength = 0;
   #kind: FrameKind = 'control';
   /** The body that is being gathered. */
@@ -64,7 +65,7 @@ export class FrameReader {
     this.#headerLength += taken;
     if (this.#headerLength < FRAME_HEADER_BYTES) return chunk.length;
     this.#headerLength = 0;
-    const { kind, length } = readHeader(this.#header);
+    const { kind, length } = readHeader(this.#headerView);
     const from = at + taken;
     this.#kind = kind;
     this.#body = this.#memory(length);
@@ -91,8 +92,7 @@ export class FrameReader {
   }
 }
 
-function readHeader(header: Uint8Array): { kind: FrameKind; length: number } {
-  const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
+function readHeader(view: DataView): { kind: FrameKind; length: number } {
   const length = view.getUint32(0, true);
   const kind = KIND_OF_CODE[view.getUint32(4, true)];
   if (kind === undefined) throw new MalformedFrame('the frame is of a kind that does not exist');

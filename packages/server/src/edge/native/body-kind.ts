@@ -35,7 +35,8 @@ export function sniffedKind(body: Uint8Array, spec: VersionSpec): BodyKind {
   if (body[at] === OPEN_OBJECT) return 'json';
   const image = imageTypeOf(body);
   if (image !== undefined && takesImages(spec.task)) return 'image';
-  throw unsupportedType(spec, image === undefined ? 'none' : `none (the body looks like ${image})`);
+  const received = image === undefined ? 'none that tells' : `none that tells (the body looks like ${image})`;
+  throw unsupportedType(spec, received);
 }
 
 function kindOf({ essence }: MediaType): BodyKind | undefined {
@@ -72,10 +73,12 @@ function takes(spec: VersionSpec, kind: BodyKind): boolean {
 }
 
 function unsupportedType(spec: VersionSpec, received: string): GimbalError {
-  const expected = acceptedTypes(spec).join(', ');
+  const types = acceptedTypes(spec);
+  const expected = types.join(', ');
+  const hint = `send a header such as content-type: ${(types[0] ?? '').replace('image/*', 'image/jpeg')}`;
   return new GimbalError(
     'UNSUPPORTED_MEDIA_TYPE',
-    `Cannot read the body: model ${quoted(spec.model)} (${spec.task}) takes ${expected}, got Content-Type ${received}`,
-    { fields: [{ pointer: 'header:Content-Type', expected, received }] },
+    `Cannot read the body: model ${quoted(spec.model)} (${spec.task}) takes ${expected}, got Content-Type ${received}; ${hint}`,
+    { fields: [{ pointer: 'header:Content-Type', expected, received, hint }] },
   );
 }

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 
 /** The style and script of all pages, inlined so that a page is one answer. Read once, at start. */
 export const PAGE_STYLE = readAsset('page.css');
-export const PAGE_SCRIPT = [readAsset('theme.js'), readAsset('answer-view.js'), readAsset('try-it.js')].join(
-  '\n',
-);
+export const PAGE_SCRIPT = ['theme.js', 'answer-view.js', 'drawing-pad.js', 'try-it.js']
+  .map(readAsset)
+  .join('\n');
 
 /**
  * Only this very style and script may run: nothing that a model's name or a label could smuggle in would. Requests go to

@@ -40,7 +40,7 @@ ${refresh}
 <button type="button" class="quiet" id="theme" aria-label="Switch between light and dark">◐</button>
 </header>
 ${body}
-<script>${trusted(PAGE_SCRIPT)}</script>
+<script type="module">${trusted(PAGE_SCRIPT)}</script>
 </body>
 </html>
 `.markup;

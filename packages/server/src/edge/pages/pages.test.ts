@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { ERROR_CODES } from '@gimbal/core';
 import { describe, expect, it } from 'vitest';
 import { FrontBench } from '../front/testing/front-bench.ts';
@@ -52,6 +53,14 @@ describe('pages', () => {
     }
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
+  });
+
+  it('hold every asset of the folder', () => {
+    const folder = new URL('./assets/', import.meta.url);
+    for (const name of readdirSync(folder)) {
+      const text = readFileSync(new URL(name, folder), 'utf8');
+      expect([name, (name.endsWith('.css') ? PAGE_STYLE : PAGE_SCRIPT).includes(text)]).toEqual([name, true]);
+    }
   });
 
   it.each(['/', '/docs'])('escape what comes from models on %s', (url) => {

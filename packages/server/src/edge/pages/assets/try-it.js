@@ -1,199 +1,149 @@
-'use strict';
 // The forms of the playground: each sends one request to this server and shows what comes back.
-(() => {
-  const PAD_SIDE = 8;
-  const PAD_MAX = 16;
-  // A three, as the pad's first picture: something to ask about at once.
-  const FIRST_DIGIT = '0005g9000080cf1000003e90000afg40000367f30000007g00029af00007ga30';
+function quotedForShell(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
 
-  function quotedForShell(text) {
-    return `'${text.replaceAll("'", "'\\''")}'`;
+class TryIt {
+  constructor(form) {
+    this.form = form;
+    this.about = JSON.parse(form.querySelector('script').textContent);
+    this.target = form.querySelector('.answer');
+    this.canvas = form.querySelector('.drop canvas');
+    this.text = form.querySelector('textarea');
+    this.file = undefined;
+    this.bitmap = undefined;
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.ask();
+    });
+    for (const button of form.querySelectorAll('[data-copy]')) {
+      button.addEventListener('click', () => this.copy(button.dataset.copy));
+    }
+    if (this.about.kind === 'image') this.listenForPictures();
+    if (this.about.kind === 'json') this.offerPad();
   }
 
-  class TryIt {
-    constructor(form) {
-      this.form = form;
-      this.about = JSON.parse(form.querySelector('script').textContent);
-      this.target = form.querySelector('.answer');
-      this.canvas = form.querySelector('.drop canvas');
-      this.text = form.querySelector('textarea');
-      this.file = undefined;
+  listenForPictures() {
+    const drop = this.form.querySelector('.drop');
+    const input = drop.querySelector('input');
+    input.addEventListener('change', () => this.take(input.files[0]));
+    for (const name of ['dragenter', 'dragover']) {
+      drop.addEventListener(name, (event) => {
+        event.preventDefault();
+        drop.classList.add('over');
+      });
+    }
+    for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
+    drop.addEventListener('drop', (event) => {
+      event.preventDefault();
+      this.take(event.dataTransfer.files[0]);
+    });
+    this.form.addEventListener('paste', (event) => this.take(event.clipboardData.files[0]));
+  }
+
+  async take(file) {
+    if (!file) return;
+    this.file = file;
+    try {
+      this.bitmap = await createImageBitmap(file);
+      this.drawPicture();
+    } catch {
+      // The server may know formats that this browser does not.
       this.bitmap = undefined;
-      form.addEventListener('submit', (event) => {
-        event.preventDefault();
-        this.ask();
-      });
-      for (const button of form.querySelectorAll('[data-copy]')) {
-        button.addEventListener('click', () => this.copy(button.dataset.copy));
-      }
-      if (this.about.kind === 'image') this.listenForPictures();
-      if (this.about.kind === 'json') this.offerPad();
     }
+    await this.ask();
+  }
 
-    listenForPictures() {
-      const drop = this.form.querySelector('.drop');
-      const input = drop.querySelector('input');
-      input.addEventListener('change', () => this.take(input.files[0]));
-      for (const name of ['dragenter', 'dragover']) {
-        drop.addEventListener(name, (event) => {
-          event.preventDefault();
-          drop.classList.add('over');
-        });
-      }
-      for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
-      drop.addEventListener('drop', (event) => {
-        event.preventDefault();
-        this.take(event.dataTransfer.files[0]);
-      });
-      this.form.addEventListener('paste', (event) => this.take(event.clipboardData.files[0]));
-    }
+  drawPicture() {
+    if (!this.bitmap) return;
+    this.canvas.width = this.bitmap.width;
+    this.canvas.height = this.bitmap.height;
+    this.canvas.hidden = false;
+    this.form.querySelector('.drop .hint').hidden = true;
+    this.canvas.getContext('2d').drawImage(this.bitmap, 0, 0);
+  }
 
-    async take(file) {
-      if (!file) return;
-      this.file = file;
-      try {
-        this.bitmap = await createImageBitmap(file);
-        this.drawPicture();
-      } catch {
-        // The server may know formats that this browser does not.
-        this.bitmap = undefined;
-      }
-      await this.ask();
-    }
-
-    drawPicture() {
-      if (!this.bitmap) return;
-      this.canvas.width = this.bitmap.width;
-      this.canvas.height = this.bitmap.height;
-      this.canvas.hidden = false;
-      this.form.querySelector('.drop .hint').hidden = true;
-      this.canvas.getContext('2d').drawImage(this.bitmap, 0, 0);
-    }
-
-    /** A row of 64 numbers is drawn more easily than typed. */
-    offerPad() {
-      let row;
-      try {
-        row = JSON.parse(this.about.example).input;
-      } catch {
-        return;
-      }
-      if (!Array.isArray(row) || row.length !== PAD_SIDE * PAD_SIDE || row.some((value) => typeof value !== 'number')) return;
-      const values = Array.from(FIRST_DIGIT, (digit) => Number.parseInt(digit, PAD_MAX + 1));
-      const canvas = Object.assign(document.createElement('canvas'), { width: PAD_SIDE * 20, height: PAD_SIDE * 20 });
-      canvas.setAttribute('role', 'img');
-      canvas.setAttribute('aria-label', 'Drawing pad of 8 by 8; the numbers can also be typed below');
-      const clear = Object.assign(document.createElement('button'), { type: 'button', className: 'quiet', textContent: 'Clear' });
-      const hint = Object.assign(document.createElement('p'), { className: 'hint', textContent: 'Draw here: 8 × 8 numbers from 0 to 16.' });
-      const side = document.createElement('div');
-      side.append(hint, clear);
-      const pad = Object.assign(document.createElement('div'), { className: 'pad' });
-      pad.append(canvas, side);
-      this.form.querySelector('.ask').prepend(pad);
-      this.text.rows = 3;
-      const redraw = () => {
-        const context = canvas.getContext('2d');
-        values.forEach((value, index) => {
-          const shade = Math.round((value / PAD_MAX) * 255);
-          context.fillStyle = `rgb(${shade} ${Math.round(shade * 0.95)} ${Math.round(shade * 0.8)})`;
-          context.fillRect((index % PAD_SIDE) * 20, Math.floor(index / PAD_SIDE) * 20, 19, 19);
-        });
+  /** A row of 64 numbers is drawn more easily than typed. */
+  offerPad() {
+    if (!isPadRow(this.about.example)) return;
+    this.text.rows = 3;
+    const pad = new DrawingPad({
+      changed: (values) => {
         this.text.value = JSON.stringify({ input: values });
-      };
-      const paint = (event) => {
-        if (event.buttons !== 1) return;
-        const box = canvas.getBoundingClientRect();
-        const x = ((event.clientX - box.left) / box.width) * PAD_SIDE - 0.5;
-        const y = ((event.clientY - box.top) / box.height) * PAD_SIDE - 0.5;
-        for (let index = 0; index < values.length; index += 1) {
-          const distance = Math.hypot((index % PAD_SIDE) - x, Math.floor(index / PAD_SIDE) - y);
-          const ink = Math.max(0, 1.15 - distance) * PAD_MAX;
-          values[index] = Math.min(PAD_MAX, Math.max(values[index], Math.round(ink)));
-        }
-        redraw();
-      };
-      canvas.addEventListener('pointerdown', (event) => {
-        canvas.setPointerCapture(event.pointerId);
-        paint(event);
-      });
-      canvas.addEventListener('pointermove', paint);
-      canvas.addEventListener('pointerup', () => this.ask());
-      clear.addEventListener('click', () => {
-        values.fill(0);
-        redraw();
-      });
-      redraw();
-    }
+      },
+      finished: () => this.ask(),
+    });
+    this.form.querySelector('.ask').prepend(pad.element);
+  }
 
-    parameters() {
-      const given = {};
-      for (const input of this.form.querySelectorAll('input[name]')) {
-        if (input.value !== '') given[input.name] = Number(input.value);
-      }
-      return given;
+  parameters() {
+    const given = {};
+    for (const input of this.form.querySelectorAll('input[name]')) {
+      if (input.value !== '') given[input.name] = Number(input.value);
     }
+    return given;
+  }
 
-    request() {
-      const { kind, url } = this.about;
-      const query = new URLSearchParams(this.parameters()).toString();
-      const target = query === '' ? url : `${url}?${query}`;
-      if (kind === 'image') return { url: target, type: this.file?.type || 'application/octet-stream', body: this.file };
-      const type = kind === 'text' ? 'text/plain' : 'application/json';
-      return { url: target, type, body: this.text.value };
+  request() {
+    const { kind, url } = this.about;
+    const query = new URLSearchParams(this.parameters()).toString();
+    const target = query === '' ? url : `${url}?${query}`;
+    if (kind === 'image') return { url: target, type: this.file?.type || 'application/octet-stream', body: this.file };
+    const type = kind === 'text' ? 'text/plain' : 'application/json';
+    return { url: target, type, body: this.text.value };
+  }
+
+  async ask() {
+    const { url, type, body } = this.request();
+    if (body === undefined) {
+      answerView.say(this.target, 'Choose a picture first.');
+      return;
     }
-
-    async ask() {
-      const { url, type, body } = this.request();
-      if (body === undefined) {
-        answerView.say(this.target, 'Choose a picture first.');
-        return;
-      }
-      const button = this.form.querySelector('[type="submit"]');
-      button.disabled = true;
-      try {
-        const response = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body });
-        const json = await response.json();
-        if (this.bitmap) this.drawPicture();
-        if (response.ok && this.bitmap) answerView.drawBoxes(this.canvas, json.predictions ?? []);
-        answerView.show(this.target, response.ok, json);
-      } catch (error) {
-        answerView.say(this.target, `No answer: ${error.message}`);
-      } finally {
-        button.disabled = false;
-      }
-    }
-
-    async copy(language) {
-      const output = this.form.querySelector('.code output');
-      const text = this.code(language);
-      try {
-        await navigator.clipboard.writeText(text);
-        output.textContent = 'copied';
-      } catch {
-        // Without https there is no clipboard: then the code is shown.
-        answerView.say(this.target, text);
-      }
-      setTimeout(() => {
-        output.textContent = '';
-      }, 2000);
-    }
-
-    code(language) {
-      const { url, type, body } = this.request();
-      const address = location.origin + url;
-      const isFile = this.about.kind === 'image';
-      const name = this.file?.name ?? 'photo.jpg';
-      const mime = isFile ? this.file?.type || 'image/jpeg' : type;
-      switch (language) {
-        case 'curl':
-          return `curl '${address}' -H 'content-type: ${mime}' ${isFile ? `--data-binary @${quotedForShell(name)}` : `--data-binary ${quotedForShell(body)}`}`;
-        case 'typescript':
-          return `${isFile ? `import { readFile } from 'node:fs/promises';\n\n` : ''}const response = await fetch(${JSON.stringify(address)}, {\n  method: 'POST',\n  headers: { 'content-type': ${JSON.stringify(mime)} },\n  body: ${isFile ? `await readFile(${JSON.stringify(name)})` : JSON.stringify(body)},\n});\nif (!response.ok) throw new Error(await response.text());\nconsole.log(await response.json());\n`;
-        default:
-          return `import requests\n\nresponse = requests.post(\n    ${JSON.stringify(address)},\n    headers={"content-type": ${JSON.stringify(mime)}},\n    data=${isFile ? `open(${JSON.stringify(name)}, "rb")` : `${JSON.stringify(body)}.encode()`},\n)\nresponse.raise_for_status()\nprint(response.json())\n`;
-      }
+    const button = this.form.querySelector('[type="submit"]');
+    button.disabled = true;
+    try {
+      const response = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body });
+      const json = await response.json();
+      if (this.bitmap) this.drawPicture();
+      if (response.ok && this.bitmap) answerView.drawBoxes(this.canvas, json.predictions ?? []);
+      answerView.show(this.target, response.ok, json);
+    } catch (error) {
+      answerView.say(this.target, `No answer: ${error.message}`);
+    } finally {
+      button.disabled = false;
     }
   }
 
-  for (const form of document.querySelectorAll('[data-try]')) new TryIt(form);
-})();
+  async copy(language) {
+    const output = this.form.querySelector('.code output');
+    const text = this.code(language);
+    try {
+      await navigator.clipboard.writeText(text);
+      output.textContent = 'copied';
+    } catch {
+      // Without https there is no clipboard: then the code is shown.
+      answerView.say(this.target, text);
+    }
+    setTimeout(() => {
+      output.textContent = '';
+    }, 2000);
+  }
+
+  code(language) {
+    const { url, type, body } = this.request();
+    const address = location.origin + url;
+    const isFile = this.about.kind === 'image';
+    const name = this.file?.name ?? 'photo.jpg';
+    const mime = isFile ? this.file?.type || 'image/jpeg' : type;
+    switch (language) {
+      case 'curl':
+        return `curl '${address}' -H 'content-type: ${mime}' ${isFile ? `--data-binary @${quotedForShell(name)}` : `--data-binary ${quotedForShell(body)}`}`;
+      case 'typescript':
+        return `${isFile ? `import { readFile } from 'node:fs/promises';\n\n` : ''}const response = await fetch(${JSON.stringify(address)}, {\n  method: 'POST',\n  headers: { 'content-type': ${JSON.stringify(mime)} },\n  body: ${isFile ? `await readFile(${JSON.stringify(name)})` : JSON.stringify(body)},\n});\nif (!response.ok) throw new Error(await response.text());\nconsole.log(await response.json());\n`;
+      default:
+        return `import requests\n\nresponse = requests.post(\n    ${JSON.stringify(address)},\n    headers={"content-type": ${JSON.stringify(mime)}},\n    data=${isFile ? `open(${JSON.stringify(name)}, "rb")` : `${JSON.stringify(body)}.encode()`},\n)\nresponse.raise_for_status()\nprint(response.json())\n`;
+    }
+  }
+}
+
+for (const form of document.querySelectorAll('[data-try]')) new TryIt(form);

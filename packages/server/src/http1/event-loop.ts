@@ -7,3 +7,8 @@ export const systemTicker: Ticker = (intervalMs, tick) => {
   timer.unref();
   return () => clearInterval(timer);
 };
+
+/** Calls `continuation` once everybody else has had a turn. */
+export function inNextTurn(continuation: () => void): void {
+  setImmediate(continuation);
+}

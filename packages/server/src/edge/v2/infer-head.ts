@@ -1,0 +1,231 @@
+import { type Datatype, GimbalError, isDatatype, JsonScan, MAX_AXES } from '@gimbal/core';
+
+/** Inputs and outputs that one request may name; models have a few. */
+const MAX_TENSORS = 256;
+
+/** Where an input's elements are. */
+export type InputSource =
+  /** After the JSON, so many bytes. */
+  | { readonly kind: 'binary'; readonly byteLength: number }
+  /** In the JSON, at this byte. */
+  | { readonly kind: 'json'; readonly at: number };
+
+export interface InputHead {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly source: InputSource;
+}
+
+export interface OutputHead {
+  readonly name: string;
+  /** Undefined: as the request's `binary_data_output` says. */
+  readonly binary: boolean | undefined;
+  /** Number of classes wanted by the classification extension; 0 for the tensor itself. */
+  readonly classes: number;
+}
+
+/** The JSON of an inference request. */
+export interface InferHead {
+  /** Echoed when not empty. */
+  readonly id: string;
+  readonly inputs: readonly InputHead[];
+  /** Empty: all outputs. */
+  readonly outputs: readonly OutputHead[];
+  readonly binaryOutput: boolean;
+  /** `timeout`, in µs as the protocol has it; undefined when not given. */
+  readonly timeoutMicros: number | undefined;
+}
+
+/** What parameters of the request, an input or an output may hold. */
+type Parameters = Map<string, string | number | boolean | null>;
+
+/** Reads the JSON of a request; elements stay where they are, to be read when their place is known. */
+export function readInferHead(json: Uint8Array, maxDepth: number): InferHead {
+  const scan = new JsonScan(json, maxDepth);
+  let id = '';
+  let inputs: InputHead[] | undefined;
+  let outputs: OutputHead[] = [];
+  let parameters: Parameters = new Map();
+  scan.openObject();
+  for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    if (key === 'id') id = readId(scan);
+    else if (key === 'inputs') inputs = readTensors(scan, 'inputs', readInput);
+    else if (key === 'outputs') outputs = readTensors(scan, 'outputs', readOutput);
+    else if (key === 'parameters') parameters = readParameters(scan);
+    else scan.skip();
+  }
+  scan.finish();
+  if (!inputs) throw malformed('the member "inputs" is missing, expected a list of tensors');
+  refuseSequences(parameters);
+  return {
+    id,
+    inputs,
+    outputs,
+    binaryOutput: parameters.get('binary_data_output') === true,
+    timeoutMicros: timeoutOf(parameters),
+  };
+}
+
+function readId(scan: JsonScan): string {
+  // Some clients send a number; the protocol's is a string.
+  return scan.kind() === 'string' ? scan.string() : String(scan.number());
+}
+
+function readTensors<Head>(
+  scan: JsonScan,
+  what: string,
+  read: (scan: JsonScan, index: number) => Head,
+): Head[] {
+  const heads: Head[] = [];
+  scan.openArray();
+  while (scan.nextItem()) {
+    if (heads.length === MAX_TENSORS)
+      throw malformed(`"${what}" is too long, expected at most ${MAX_TENSORS}`);
+    heads.push(read(scan, heads.length));
+  }
+  return heads;
+}
+
+function readInput(scan: JsonScan, index: number): InputHead {
+  let name: string | undefined;
+  let datatype: string | undefined;
+  let shape: number[] | undefined;
+  let at: number | undefined;
+  let parameters: Parameters = new Map();
+  scan.openObject();
+  for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    if (key === 'name') name = scan.string();
+    else if (key === 'datatype') datatype = scan.string();
+    else if (key === 'shape') shape = readShape(scan, index);
+    else if (key === 'parameters') parameters = readParameters(scan);
+    else if (key === 'data') {
+      scan.next();
+      at = scan.at;
+      scan.skip();
+    } else scan.skip();
+  }
+  if (name === undefined) throw malformed(`inputs[${index}] has no "name"`);
+  if (!isDatatype(datatype)) throw wrongDatatype(name, datatype);
+  if (!shape) throw malformed(`input "${name}" has no "shape"`);
+  return { name, datatype, shape, source: sourceOf(name, at, parameters) };
+}
+
+function sourceOf(name: string, at: number | undefined, parameters: Parameters): InputSource {
+  const size = parameters.get('binary_data_size');
+  if (parameters.has('shared_memory_region')) {
+    throw new GimbalError(
+      'UNSUPPORTED',
+      `Cannot read input "${name}": shared-memory regions are not supported, send it in binary`,
+    );
+  }
+  if (size !== undefined && at !== undefined) {
+    throw malformed(`input "${name}" has both "data" and "binary_data_size", expected one of them`);
+  }
+  if (at !== undefined) return { kind: 'json', at };
+  if (size === undefined)
+    throw malformed(`input "${name}" has neither "data" nor "binary_data_size", expected one of them`);
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
+    throw malformed(
+      `"binary_data_size" of input "${name}" is ${JSON.stringify(size)}, expected a number of bytes`,
+    );
+  }
+  return { kind: 'binary', byteLength: size };
+}
+
+function readOutput(scan: JsonScan, index: number): OutputHead {
+  let name: string | undefined;
+  let parameters: Parameters = new Map();
+  scan.openObject();
+  for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    if (key === 'name') name = scan.string();
+    else if (key === 'parameters') parameters = readParameters(scan);
+    else scan.skip();
+  }
+  if (name === undefined) throw malformed(`outputs[${index}] has no "name"`);
+  if (parameters.has('shared_memory_region')) {
+    throw new GimbalError(
+      'UNSUPPORTED',
+      `Cannot give output "${name}": shared-memory regions are not supported`,
+    );
+  }
+  const binary = parameters.get('binary_data');
+  const classes = parameters.get('classification') ?? 0;
+  if (typeof classes !== 'number' || !Number.isSafeInteger(classes) || classes < 0) {
+    throw malformed(
+      `"classification" of output "${name}" is ${JSON.stringify(classes)}, expected a number of classes`,
+    );
+  }
+  return { name, binary: typeof binary === 'boolean' ? binary : undefined, classes };
+}
+
+function readShape(scan: JsonScan, index: number): number[] {
+  const shape: number[] = [];
+  scan.openArray();
+  while (scan.nextItem()) {
+    if (shape.length === MAX_AXES)
+      throw malformed(`"shape" of inputs[${index}] is too long, expected at most ${MAX_AXES} axes`);
+    const length = scan.number();
+    if (!Number.isSafeInteger(length) || length < 0) {
+      throw new GimbalError(
+        'INVALID_INPUT',
+        `Cannot use inputs[${index}]: expected lengths of at least 0 in "shape", got ${length}`,
+      );
+    }
+    shape.push(length);
+  }
+  return shape;
+}
+
+function readParameters(scan: JsonScan): Parameters {
+  const parameters: Parameters = new Map();
+  scan.openObject();
+  for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    switch (scan.kind()) {
+      case 'string':
+        parameters.set(key, scan.string());
+        break;
+      case 'number':
+        parameters.set(key, scan.number());
+        break;
+      case 'boolean':
+        parameters.set(key, scan.boolean());
+        break;
+      default:
+        scan.skip();
+        parameters.set(key, null);
+    }
+  }
+  return parameters;
+}
+
+function refuseSequences(parameters: Parameters): void {
+  const sequence = parameters.get('sequence_id');
+  if (sequence === undefined || sequence === 0 || sequence === '') return;
+  throw new GimbalError(
+    'UNSUPPORTED',
+    'Cannot run a sequence: sequences are not supported, expected requests without "sequence_id"',
+  );
+}
+
+function timeoutOf(parameters: Parameters): number | undefined {
+  const timeout = parameters.get('timeout');
+  if (timeout === undefined) return undefined;
+  const micros = typeof timeout === 'string' ? Number(timeout) : timeout;
+  if (typeof micros !== 'number' || !(micros >= 0)) {
+    throw malformed(`the parameter "timeout" is ${JSON.stringify(timeout)}, expected microseconds`);
+  }
+  // As Triton has it, 0 is no time limit.
+  return micros === 0 ? undefined : micros;
+}
+
+function wrongDatatype(name: string, datatype: string | undefined): GimbalError {
+  return new GimbalError(
+    'INVALID_INPUT',
+    `Cannot use input "${name}": expected a datatype of the protocol (FP32, INT64, BYTES, …), got ${JSON.stringify(datatype ?? null)}`,
+  );
+}
+
+export function malformed(what: string): GimbalError {
+  return new GimbalError('MALFORMED_REQUEST', `Cannot read the request: ${what}`);
+}

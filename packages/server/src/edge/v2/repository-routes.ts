@@ -1,0 +1,116 @@
+import { type CatalogueEntry, GimbalError, JsonScan, type VersionState } from '@gimbal/core';
+import { answerJson } from '../front/simple-answers.ts';
+import type { EdgePorts, EdgeRequest } from '../route.ts';
+import { unsupported, type V2Route, v2Route } from './v2-route.ts';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+const STATES: Readonly<Record<VersionState, string>> = {
+  loading: 'LOADING',
+  ready: 'READY',
+  unloading: 'UNLOADING',
+  unavailable: 'UNAVAILABLE',
+};
+
+/** The repository extension: index, load, unload. */
+export function repositoryRoutes(ports: EdgePorts): V2Route[] {
+  const { inference } = ports;
+  const withBody = (request: EdgeRequest, run: (body: RepositoryBody) => void): void => {
+    request.exchange.readBody(
+      MAX_BODY_BYTES,
+      (bytes) => {
+        try {
+          run(readBody(bytes, ports.limits.maxJsonDepth));
+        } catch (error) {
+          request.reply.fail(error);
+        }
+      },
+      (error) => request.reply.fail(error),
+    );
+  };
+  const change = (verb: 'load' | 'unload') => (request: EdgeRequest) =>
+    withBody(request, ({ overrides }) => {
+      if (overrides) {
+        throw new GimbalError(
+          'UNSUPPORTED',
+          `Cannot ${verb} with "config" or "file:": models are configured by their version.yaml`,
+        );
+      }
+      inference[verb](request.parameters.model ?? '').then(
+        () => request.reply.send({ status: 200, contentType: 'application/json', body: '{}' }),
+        (error: unknown) => request.reply.fail(error),
+      );
+    });
+  return [
+    v2Route('POST', '/v2/repository/index', (request) =>
+      withBody(request, ({ ready }) =>
+        answerJson(
+          request,
+          inference
+            .catalogue()
+            .flatMap(indexOf)
+            .filter(({ state }) => !ready || state === 'READY'),
+        ),
+      ),
+    ),
+    v2Route('POST', '/v2/repository/models/{model}/load', change('load')),
+    v2Route('POST', '/v2/repository/models/{model}/unload', change('unload')),
+    v2Route(
+      'POST',
+      '/v2/repository/{repository}/models/{model}/load',
+      unsupported('choose a repository: there is one, leave its name out'),
+    ),
+    v2Route(
+      'POST',
+      '/v2/repository/{repository}/models/{model}/unload',
+      unsupported('choose a repository: there is one, leave its name out'),
+    ),
+  ];
+}
+
+interface IndexEntry {
+  readonly name: string;
+  readonly version?: string;
+  readonly state?: string;
+  readonly reason?: string;
+}
+
+function indexOf({ model, versions, failures }: CatalogueEntry): IndexEntry[] {
+  const entries: IndexEntry[] = [
+    ...versions.map(({ spec, state, reason }) => ({
+      name: model,
+      version: spec.version,
+      state: STATES[state],
+      ...(reason === undefined ? {} : { reason }),
+    })),
+    ...failures.map(({ version, reason }) => ({ name: model, version, state: 'UNAVAILABLE', reason })),
+  ];
+  return entries.length > 0 ? entries : [{ name: model }];
+}
+
+interface RepositoryBody {
+  readonly ready: boolean;
+  /** The client wants another configuration or other files than those on disk. */
+  readonly overrides: boolean;
+}
+
+/** `{}` and an empty body are the same. */
+function readBody(bytes: Uint8Array, maxDepth: number): RepositoryBody {
+  if (bytes.length === 0) return { ready: false, overrides: false };
+  const scan = new JsonScan(bytes, maxDepth);
+  let ready = false;
+  let overrides = false;
+  scan.openObject();
+  for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    if (key === 'ready') ready = scan.boolean();
+    else if (key === 'parameters' && scan.kind() === 'object') {
+      scan.openObject();
+      for (let name = scan.nextKey(); name !== undefined; name = scan.nextKey()) {
+        overrides ||= name === 'config' || name.startsWith('file:');
+        scan.skip();
+      }
+    } else scan.skip();
+  }
+  scan.finish();
+  return { ready, overrides };
+}
