@@ -27,6 +27,8 @@ const ZERO = 0x30;
 const POINT = 0x2e;
 const MINUS = 0x2d;
 
+/** With its fraction: readers that tell integers from floats (Python) would lose the sign of `-0`. */
+const ZERO_TEXT = '0.0';
 const SCRATCH = new Float32Array(1);
 const SCRATCH_BITS = new Uint32Array(SCRATCH.buffer);
 
@@ -48,7 +50,7 @@ export function writeFloat32(target: Uint8Array, at: number, value: number): num
     to += 1;
   }
   const magnitude = Math.abs(value);
-  if (magnitude === 0) return writeInteger(target, to, 0);
+  if (magnitude === 0) return writeAscii(target, to, ZERO_TEXT);
   const exponent = decimalExponent(magnitude);
   if (exponent < MIN_SCALED_EXPONENT || exponent > MAX_SCALED_EXPONENT) {
     return writeAscii(target, to, rareFloat32(magnitude));
@@ -73,7 +75,7 @@ export function writeFloat32(target: Uint8Array, at: number, value: number): num
 
 /** Writes the shortest decimal of a finite double. */
 export function writeFloat64(target: Uint8Array, at: number, value: number): number {
-  if (Object.is(value, -0)) return writeAscii(target, at, '-0');
+  if (Object.is(value, -0)) return writeAscii(target, at, `-${ZERO_TEXT}`);
   if (value === (value | 0)) return writeInteger(target, at, value);
   return writeAscii(target, at, String(value));
 }

@@ -194,6 +194,7 @@ class Composition {
       events,
       clock: systemClock,
       random: systemRandom,
+      limits: { hangFloorMs: hangFloorMs(spec) },
       onLine: ({ runner, stream, text }) =>
         this.#telemetry.log.info('A runner printed', { runner, stream, text }),
     });
@@ -273,6 +274,15 @@ class Composition {
       systemClock,
     );
   }
+}
+
+/**
+ * A run is never taken for hung before this. Where the cost depends on the input (photos and texts of any size), the
+ * profile knows only the size that it was measured at, so honest large inputs need far more room.
+ */
+function hangFloorMs({ signature }: VersionSpec): number {
+  const fixed = signature.inputs.every(({ shape }) => shape.slice(1).every((length) => length >= 0));
+  return fixed ? 1_000 : 10_000;
 }
 
 function urlOf(host: string, port: number): string {

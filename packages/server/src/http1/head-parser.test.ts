@@ -189,6 +189,8 @@ describe('HeadParser', () => {
       ['a coding like chunked', `${line}${HOST}Transfer-Encoding: xchunked\r\n\r\n`],
       ['a quoted chunked', `${line}${HOST}Transfer-Encoding: "chunked"\r\n\r\n`],
       ['chunked with a parameter', `${line}${HOST}Transfer-Encoding: chunked;q=1\r\n\r\n`],
+      ['chunked and a tab', `${line}${HOST}Transfer-Encoding: chunked\t\r\n\r\n`],
+      ['a tab and chunked', `${line}${HOST}Transfer-Encoding:\tchunked\r\n\r\n`],
       ['an empty coding', `${line}${HOST}Transfer-Encoding:\r\n\r\n`],
       ['chunked in HTTP/1.0', `POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n`],
       ['no version', `GET /\r\n\r\n`],

@@ -337,6 +337,10 @@ export class HeadParser {
     this.#names.push(known ? known.name : bytes.toString('latin1', part.at, part.end).toLowerCase());
     this.#values.push(start - base, end - base);
     if (!known?.isFraming) return true;
+    // Allowed by the grammar, but llhttp takes "chunked" and a tab for another coding: what readers differ in is refused.
+    if (bytes[start - 1] === HTAB || bytes[end] === HTAB) {
+      return this.#refuse(`header ${known.name} has a tab around its value, expected spaces or nothing`);
+    }
     part.at = start;
     part.end = end;
     return this.#accept(this.#framing.record(known.name, part));

@@ -24,13 +24,16 @@ const FRAGMENTS = [
 it(`HttpServer outlives hostile bytes and clients that vanish anywhere (seed ${SEED})`, async () => {
   const random = new SeededRandom(SEED);
   const index = (length: number) => randomInteger(random, { low: 0, high: length - 1 });
-  const server = await aServer((exchange) => {
-    // Some answer at once, some read first, some answer later, some never.
-    const kind = random.next();
-    if (kind < 0.5) echo(exchange);
-    else if (kind < 0.7) exchange.respond(404, '', new Uint8Array(50_000));
-    else if (exchange.head.path === '/honest' || kind < 0.9) setImmediate(() => echo(exchange));
-  });
+  const server = await aServer(
+    (exchange) => {
+      // Some answer at once, some read first, some answer later, some never.
+      const kind = random.next();
+      if (kind < 0.5) echo(exchange);
+      else if (kind < 0.7) exchange.respond(404, '', new Uint8Array(50_000));
+      else if (exchange.head.path === '/honest' || kind < 0.9) setImmediate(() => echo(exchange));
+    },
+    { maxConnections: 2 * CLIENTS },
+  );
   for (let turn = 0; turn < CLIENTS; turn += 1) {
     const client = await server.client();
     client.keepsBytes = false;

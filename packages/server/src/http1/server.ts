@@ -2,14 +2,14 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { type Clock, GimbalError, type Instant, NEVER } from '@gimbal/core';
 import { Connection } from './connection.ts';
 import type { ConnectionCounters, ConnectionHost, RenderedRefusal } from './connection-host.ts';
-import { systemTicker, type Ticker } from './event-loop.ts';
 import type { ExchangeListener, HeaderLines, HttpLimits } from './exchange.ts';
 import { DateLine, statusLine } from './header-lines.ts';
 import { refusalDocument } from './refusal-document.ts';
 import { socketReadingInto } from './stream-handle.ts';
+import { systemTicker, type Ticker } from './sweep-timer.ts';
 
 export type { ConnectionCounters, RenderedRefusal } from './connection-host.ts';
-export type { Ticker } from './event-loop.ts';
+export type { Ticker } from './sweep-timer.ts';
 
 /** Time limits are enforced this much late, at most twice. */
 const SWEEP_INTERVAL_MS = 500;

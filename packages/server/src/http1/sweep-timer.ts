@@ -7,8 +7,3 @@ export const systemTicker: Ticker = (intervalMs, tick) => {
   timer.unref();
   return () => clearInterval(timer);
 };
-
-/** Calls `continuation` once everybody else has had a turn. */
-export function inNextTurn(continuation: () => void): void {
-  setImmediate(continuation);
-}
