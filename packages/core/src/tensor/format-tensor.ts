@@ -92,33 +92,46 @@ class TensorElements {
     this.#at += byteSizeOf(datatype);
     switch (datatype) {
       case 'BOOL':
-        return this.#text.ascii(view.getUint8(at) === 0 ? 'false' : 'true');
+        this.#text.ascii(view.getUint8(at) === 0 ? 'false' : 'true');
+        break;
       case 'UINT8':
-        return this.#text.integer(view.getUint8(at));
+        this.#text.integer(view.getUint8(at));
+        break;
       case 'INT8':
-        return this.#text.integer(view.getInt8(at));
+        this.#text.integer(view.getInt8(at));
+        break;
       case 'UINT16':
-        return this.#text.integer(view.getUint16(at, true));
+        this.#text.integer(view.getUint16(at, true));
+        break;
       case 'INT16':
-        return this.#text.integer(view.getInt16(at, true));
+        this.#text.integer(view.getInt16(at, true));
+        break;
       case 'UINT32':
-        return this.#text.integer(view.getUint32(at, true));
+        this.#text.integer(view.getUint32(at, true));
+        break;
       case 'INT32':
-        return this.#text.integer(view.getInt32(at, true));
+        this.#text.integer(view.getInt32(at, true));
+        break;
       case 'UINT64':
-        return this.#wide(view.getUint32(at, true), view.getUint32(at + 4, true));
+        this.#wide(view.getUint32(at, true), view.getUint32(at + 4, true));
+        break;
       case 'INT64':
-        return this.#wide(view.getUint32(at, true), view.getInt32(at + 4, true));
+        this.#wide(view.getUint32(at, true), view.getInt32(at + 4, true));
+        break;
       case 'FP16':
-        return this.#float(fromHalf(view.getUint16(at, true)), 4);
+        this.#float(fromHalf(view.getUint16(at, true)), 4);
+        break;
       case 'FP32':
-        return this.#float(view.getFloat32(at, true), 4);
+        this.#float(view.getFloat32(at, true), 4);
+        break;
       case 'FP64':
-        return this.#float(view.getFloat64(at, true), 8);
+        this.#float(view.getFloat64(at, true), 8);
+        break;
       case 'BYTES':
-        return this.#string(at);
+        this.#string(at);
+        break;
       default:
-        return unreachable(datatype);
+        unreachable(datatype);
     }
   }
 

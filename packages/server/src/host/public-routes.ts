@@ -13,6 +13,8 @@ export function publicRoutes(ports: EdgePorts, admin: AdminPort): Route[] {
     ...nativeRoutes(ports),
     ...v2ProtocolRoutes(ports),
     ...compatRoutes(ports),
+    ...openApiRoutes(ports),
+    ...pagesRoutes(ports),
     ...metricsRoutes(admin),
   ];
 }

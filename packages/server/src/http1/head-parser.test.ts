@@ -206,6 +206,8 @@ describe('HeadParser', () => {
       ['a relative target', `GET a HTTP/1.1\r\n${HOST}\r\n`],
       ['an authority', `CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`],
       ['a URL without a host', `GET http:/// HTTP/1.1\r\n${HOST}\r\n`],
+      ['a URL with a user', `GET http://a@b/ HTTP/1.1\r\n${HOST}\r\n`],
+      ['a URL whose host is none', `GET http://>/ HTTP/1.1\r\n${HOST}\r\n`],
       ['another scheme', `GET ftp://a/ HTTP/1.1\r\n${HOST}\r\n`],
       ['* of other methods', `GET * HTTP/1.1\r\n${HOST}\r\n`],
       ['a fragment', `GET /#a HTTP/1.1\r\n${HOST}\r\n`],

@@ -6,7 +6,8 @@ export interface RequestTarget {
 }
 
 const SLASH = 0x2f;
-const SCHEME = /^https?:\/\//i;
+/** Scheme and authority (RFC 3986, 3.2) without user information, which RFC 9110, 4.2.4 has refused. */
+const ABSOLUTE_FORM = /^https?:\/\/[\w\-.~!$&'()*+,;=:%[\]]+(?=[/?]|$)/i;
 
 /**
  * Path and query of a request target (RFC 9112, 3.2): origin-form, absolute-form (which servers must accept), and `*` of
@@ -15,13 +16,9 @@ const SCHEME = /^https?:\/\//i;
 export function parseTarget(target: string, method: string): RequestTarget | undefined {
   if (target.charCodeAt(0) === SLASH) return split(target);
   if (target === '*') return method === 'OPTIONS' ? { path: '*', query: '' } : undefined;
-  const scheme = SCHEME.exec(target);
-  if (!scheme) return undefined;
-  const rest = target.slice(scheme[0].length);
-  const pathAt = rest.search(/[/?]/);
-  if (pathAt === 0 || rest === '') return undefined;
-  if (pathAt < 0) return { path: '/', query: '' };
-  const { path, query } = split(rest.slice(pathAt));
+  const origin = ABSOLUTE_FORM.exec(target);
+  if (!origin) return undefined;
+  const { path, query } = split(target.slice(origin[0].length));
   return { path: path === '' ? '/' : path, query };
 }
 
