@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GimbalUnderTest } from '../harness/gimbal.ts';
 import { ModelFolder } from '../harness/models.ts';
@@ -62,6 +63,7 @@ describe('schemathesis', () => {
     'finds no server error on the served OpenAPI document',
     async () => {
       const { code, text } = await run(SCHEMATHESIS as string, [
+        ...['--config-file', join(import.meta.dirname, 'schemathesis.toml')],
         'run',
         `${server.http}/openapi.json`,
         ...[
