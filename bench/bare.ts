@@ -71,7 +71,7 @@ async function loop(job: BareJob): Promise<(turn: number) => Promise<unknown>> {
     }
     case 'text': {
       const read = (file: string): Record<string, unknown> => JSON.parse(readFileSync(file, 'utf8'));
-      const tokenizer = new Tokenizer(read(job.tokenizerFile), read(job.tokenizerConfigFile));
+      const tokenizer = new Tokenizer(read(job.tokenizerFile), {});
       return (turn) => {
         const { ids } = tokenizer.encode(job.texts[turn % job.texts.length] as string);
         const int64 = (values: readonly number[]): Tensor =>

@@ -26,7 +26,7 @@ export type BareJob =
       readonly kind: 'text';
       readonly modelFile: string;
       readonly tokenizerFile: string;
-      readonly tokenizerConfigFile: string;
+
       readonly texts: readonly string[];
     };
 
@@ -159,7 +159,6 @@ function textJob(sources: JobSources): Job {
       kind: 'text',
       modelFile: join(folder, 'model.onnx'),
       tokenizerFile: join(folder, 'tokenizer.json'),
-      tokenizerConfigFile: join(folder, 'tokenizer_config.json'),
       texts,
     },
     cases: texts.map((text, index) => ({

@@ -94,9 +94,9 @@ function answerLength(received: Buffer): number {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return -1;
   const head = received.toString('latin1', 0, end).toLowerCase();
-  const at = head.indexOf('content-length:');
+  const at = head.indexOf('\r\ncontent-length:');
   if (at < 0) return end + 4;
-  return end + 4 + Number.parseInt(head.slice(at + 15), 10);
+  return end + 4 + Number.parseInt(head.slice(at + 17), 10);
 }
 
 export function answersRightly(body: Buffer, check: AnswerCheck): boolean {

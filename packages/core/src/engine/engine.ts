@@ -8,7 +8,7 @@ import type { Batch } from './batch.ts';
 import { type BatchHooks, Pool, type PoolOptions } from './pool.ts';
 import type { RowsReported, Work } from './work.ts';
 
-/** How often waiting and running works are looked through for passed deadlines. */
+/** Works are looked through for passed deadlines when the earliest is due, and no more often than this. */
 const SWEEP_MS = 20;
 /** Retry-After of a refusal is at least this. */
 const MIN_RETRY_AFTER_MS = 50;
@@ -67,7 +67,7 @@ export class Engine<Payload> {
   readonly #versions = new Map<string, EngineVersion<Payload>>();
   readonly #hooks: BatchHooks<Payload>;
   #lastBatchId = 0;
-  #nextSweep: Instant = 0;
+  #nextSweep: Instant = NEVER;
 
   constructor(driver: EngineDriver<Payload>) {
     this.#driver = driver;
@@ -128,6 +128,7 @@ export class Engine<Payload> {
       const pool = route(this.#versions.get(version) as EngineVersion<Payload>);
       if (!pool) throw unavailable(this.#versions.get(version)?.faults.find((fault) => fault !== undefined));
       pool.enqueue(work, now);
+      this.#nextSweep = Math.min(this.#nextSweep, Math.max(work.deadline, now + SWEEP_MS));
     } catch (error) {
       assert(error instanceof GimbalError, `submit failed: ${String(error)}`);
       this.#settle(work, { kind: 'failed', error });
@@ -226,17 +227,17 @@ export class Engine<Payload> {
    */
   poll(now: Instant): Instant {
     let next = NEVER;
-    let busy = false;
-    const sweep = now >= this.#nextSweep;
+    if (now >= this.#nextSweep) this.#sweepAll(now);
     for (const entry of this.#versions.values()) {
-      if (sweep) this.#sweep(entry, now);
-      for (const pool of entry.pools) {
-        if (this.#startBatches(pool, now)) next = now;
-        if (pool.queue.works > 0 || pool.runningRows > 0) busy = true;
-      }
+      for (const pool of entry.pools) if (this.#startBatches(pool, now)) next = now;
     }
-    if (sweep) this.#nextSweep = now + SWEEP_MS;
-    return busy ? Math.min(next, this.#nextSweep) : next;
+    return Math.min(next, this.#nextSweep);
+  }
+
+  #sweepAll(now: Instant): void {
+    let earliest = NEVER;
+    for (const entry of this.#versions.values()) earliest = Math.min(earliest, this.#sweep(entry, now));
+    this.#nextSweep = earliest === NEVER ? NEVER : Math.max(earliest, now + SWEEP_MS);
   }
 
   /** True when the pool wants to be asked again at the next turn. */
@@ -249,17 +250,22 @@ export class Engine<Payload> {
     }
   }
 
-  #sweep(entry: EngineVersion<Payload>, now: Instant): void {
+  /** Ends what is late; returns the earliest deadline of what is left. */
+  #sweep(entry: EngineVersion<Payload>, now: Instant): Instant {
+    let earliest = NEVER;
+    const look = (work: Work<Payload>): void => {
+      if (work.status === 'settled') return;
+      if (work.deadline <= now) this.#expire(entry, work);
+      else earliest = Math.min(earliest, work.deadline);
+    };
     for (const pool of entry.pools) {
-      for (const work of pool.queue.waiting()) this.#expire(entry, work, now);
-      for (const batch of pool.runningBatches()) {
-        for (const part of batch.parts) this.#expire(entry, part.work, now);
-      }
+      for (const work of pool.queue.waiting()) look(work);
+      for (const batch of pool.runningBatches()) for (const part of batch.parts) look(part.work);
     }
+    return earliest;
   }
 
-  #expire(entry: EngineVersion<Payload>, work: Work<Payload>, now: Instant): void {
-    if (work.status === 'settled' || work.deadline > now) return;
+  #expire(entry: EngineVersion<Payload>, work: Work<Payload>): void {
     const where = work.nextRow === 0 ? 'while it waited for a runner' : 'while the model ran';
     this.#leave(entry, work);
     this.#settle(work, { kind: 'failed', error: expired(`the deadline passed ${where}`) });

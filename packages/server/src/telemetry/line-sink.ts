@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 
 /** Lines are written together when this much has come, or after `FLUSH_DELAY_MS`: a system call for each would cost more than the line. */
 const FLUSH_BYTES = 16 * 1024;
-const FLUSH_DELAY_MS = 20;
+const FLUSH_DELAY_MS = 100;
 /** What a log reader may be behind by, in UTF-16 units, before lines are dropped. */
 export const MAX_BUFFERED_LENGTH = 4 * 1024 * 1024;
 
