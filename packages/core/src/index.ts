@@ -58,14 +58,16 @@ export type {
 } from './contract/work.ts';
 export type { Batch, BatchPart } from './engine/batch.ts';
 export {
+  type Admission,
   Engine,
   type EngineDriver,
-  type EngineVersionOptions,
   type RunnerPlace,
   type WorkOutcome,
 } from './engine/engine.ts';
-export type { Pool } from './engine/pool.ts';
+export type { Pool, PoolOptions } from './engine/pool.ts';
+export type { PoolView } from './engine/pool-view.ts';
 export { LANES } from './engine/queue.ts';
+export type { EngineVersionOptions } from './engine/version-ladder.ts';
 export { Work, type WorkOptions } from './engine/work.ts';
 export {
   type FieldError,
@@ -84,6 +86,8 @@ export {
   type Outcome,
   type RetryAdvice,
 } from './errors/registry.ts';
+export { DEFAULT_RESTART_OPTIONS, type RestartOptions } from './policy/restart/options.ts';
+export { RestartBackoff, type RestartDecision, type RunnerExit } from './policy/restart/restart.ts';
 export { bytesTensorFault } from './tensor/bytes-tensor.ts';
 export {
   byteSizeOf,

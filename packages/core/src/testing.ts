@@ -1,1 +1,6 @@
-export {};
+export {
+  rowsOf,
+  SimulatedHost,
+  type SimulatedPayload,
+  type SimulatedWorkOptions,
+} from './engine/testing/simulated-host.ts';

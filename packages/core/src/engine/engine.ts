@@ -1,17 +1,21 @@
 import { assert } from '../base/assert.ts';
 import { type Instant, NEVER } from '../base/time.ts';
+import type { Criticality } from '../contract/inference-port.ts';
 import type { CostProfile } from '../contract/model.ts';
-import type { BatchReport } from '../contract/runner-port.ts';
+import type { BatchReport, PartReport } from '../contract/runner-port.ts';
 import type { StageTimings } from '../contract/work.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import type { Batch } from './batch.ts';
-import { type BatchHooks, Pool, type PoolOptions } from './pool.ts';
+import { Heap } from './heap.ts';
+import type { BatchHooks, Pool } from './pool.ts';
+import { expired, tooLate, tooManyBytes, unavailable } from './refusal.ts';
+import { type EngineVersionOptions, VersionLadder } from './version-ladder.ts';
 import type { RowsReported, Work } from './work.ts';
 
-/** Works are looked through for passed deadlines when the earliest is due, and no more often than this. */
-const SWEEP_MS = 20;
-/** Retry-After of a refusal is at least this. */
-const MIN_RETRY_AFTER_MS = 50;
+/** A driver's timer may be this late: nearer instants are waited for turn by turn. */
+const TIMER_LATENESS_MS = 2;
+/** `poll` asks to be called at least this often while works are open: timers of the platform overflow after 24 days. */
+const LONGEST_SLEEP_MS = 60_000;
 
 /** How a work ended. */
 export type WorkOutcome =
@@ -29,17 +33,15 @@ export type WorkOutcome =
 
 /** What the engine asks its driver to do. Called from inside engine methods; must not call back into the engine. */
 export interface EngineDriver<Payload> {
+  /** The runner has fewer batches than it may have. Ending a run that hangs is the runner pool's: it has `predictedMs`. */
   dispatch(batch: Batch<Payload>): void;
-  /** Exactly once for each submitted work. */
+  /**
+   * Exactly once for each submitted work. The engine keeps no report: who called `batchReported` releases it when the
+   * calls of all its parts have closed.
+   */
   settle(work: Work<Payload>, outcome: WorkOutcome): void;
   /** Nothing of a removed version is left in the engine. */
   drained(version: string): void;
-}
-
-export interface EngineVersionOptions {
-  readonly version: string;
-  /** One for each variant, best first. */
-  readonly pools: readonly Omit<PoolOptions, 'version' | 'rung'>[];
 }
 
 /** Which runner an event is about. */
@@ -49,12 +51,12 @@ export interface RunnerPlace {
   readonly runnerId: string;
 }
 
-interface EngineVersion<Payload> {
-  readonly version: string;
-  readonly pools: readonly Pool<Payload>[];
-  /** Why a rung's variant can't run; undefined while it starts or serves. */
-  readonly faults: (GimbalError | undefined)[];
-  removing: boolean;
+/** What admission must know of a work. */
+export interface Admission {
+  readonly rows: number;
+  readonly lane: Criticality;
+  readonly bytes: number;
+  readonly deadline: Instant;
 }
 
 /**
@@ -64,10 +66,13 @@ interface EngineVersion<Payload> {
  */
 export class Engine<Payload> {
   readonly #driver: EngineDriver<Payload>;
-  readonly #versions = new Map<string, EngineVersion<Payload>>();
+  readonly #versions = new Map<string, VersionLadder<Payload>>();
+  /** Pools in which works wait; the others need no look. */
+  readonly #waiting = new Set<Pool<Payload>>();
+  /** Every open work that has a deadline. */
+  readonly #deadlines = new Heap<Work<Payload>>();
   readonly #hooks: BatchHooks<Payload>;
   #lastBatchId = 0;
-  #nextSweep: Instant = NEVER;
 
   constructor(driver: EngineDriver<Payload>) {
     this.#driver = driver;
@@ -76,26 +81,26 @@ export class Engine<Payload> {
         this.#lastBatchId += 1;
         return this.#lastBatchId;
       },
-      tooLate: (work) => this.#dropLate(work),
+      tooLate: (work) => this.#expire(work, 'its turn came when too little time was left to run it'),
     };
+  }
+
+  /** Works that are queued or running and have a deadline. */
+  get open(): number {
+    return this.#deadlines.size;
   }
 
   addVersion(options: EngineVersionOptions): void {
     assert(!this.#versions.has(options.version), 'a version is added once');
-    const pools = options.pools.map(
-      (pool, rung) => new Pool<Payload>({ ...pool, version: options.version, rung }),
-    );
-    const faults = pools.map(() => undefined);
-    this.#versions.set(options.version, { version: options.version, pools, faults, removing: false });
+    this.#versions.set(options.version, new VersionLadder(options));
   }
 
-  /** No new works; those inside go on. `drained` follows when none is left. */
-  removeVersion(version: string, now: Instant): void {
-    const entry = this.#versions.get(version);
-    if (!entry) return;
-    entry.removing = true;
-    this.#sweep(entry, now);
-    this.#finishRemoval(entry);
+  /** No new works; those inside go on. `drained` follows when none is left, also at once. */
+  removeVersion(version: string, _now: Instant): void {
+    const ladder = this.#versions.get(version);
+    if (!ladder) return;
+    ladder.removing = true;
+    this.#finishRemoval(ladder);
   }
 
   pools(version: string): readonly Pool<Payload>[] {
@@ -103,122 +108,96 @@ export class Engine<Payload> {
   }
 
   /** Throws what `submit` would fail a work with right now: admission before the body is read. */
-  admit(version: string, rows: number, times: { deadline: Instant; now: Instant }): void {
-    const { deadline, now } = times;
-    if (deadline <= now) throw expired('the deadline had passed before the work was queued');
-    const entry = this.#versions.get(version);
-    if (!entry || entry.removing) throw unavailable(undefined);
-    const pool = route(entry);
-    if (!pool || pool.idle) return;
-    const finish = pool.predictedFinish(rows, now);
-    if (finish <= deadline || pool.serving === 0) return;
-    const lateMs = Math.ceil(finish - deadline);
-    throw new GimbalError(
-      'OVERLOADED',
-      `Cannot finish in time: the queue ahead needs ${lateMs} ms more than the deadline leaves, expected work that fits`,
-      { retryAfterMs: Math.max(MIN_RETRY_AFTER_MS, lateMs) },
-    );
+  admit(
+    version: string,
+    rows: number,
+    terms: { deadline: Instant; now: Instant; lane?: Criticality; bytes?: number },
+  ): void {
+    const { deadline, now, lane = 'default', bytes = 0 } = terms;
+    const pool = this.#place(version, { rows, lane, bytes, deadline }, now);
+    if (pool instanceof GimbalError) throw pool;
   }
 
   /** Queues a work, or settles it at once with the reason why not. */
   submit(work: Work<Payload>, now: Instant): void {
-    const { version } = work;
-    try {
-      this.admit(version, work.rows, { deadline: work.deadline, now });
-      const pool = route(this.#versions.get(version) as EngineVersion<Payload>);
-      if (!pool) throw unavailable(this.#versions.get(version)?.faults.find((fault) => fault !== undefined));
-      pool.enqueue(work, now);
-      this.#nextSweep = Math.min(this.#nextSweep, Math.max(work.deadline, now + SWEEP_MS));
-    } catch (error) {
-      assert(error instanceof GimbalError, `submit failed: ${String(error)}`);
-      this.#settle(work, { kind: 'failed', error });
+    const pool = this.#place(work.version, work, now);
+    if (pool instanceof GimbalError) {
+      this.#settle(work, { kind: 'failed', error: pool });
+      return;
     }
+    if (work.deadline < NEVER) this.#deadlines.add(work);
+    pool.enqueue(work, now);
+    this.#waiting.add(pool);
   }
 
   /** The caller has gone: a waiting work leaves at once, a running one is ignored when it comes back. */
   cancel(work: Work<Payload>): void {
     if (work.status === 'settled') return;
-    const entry = this.#versions.get(work.version);
-    this.#leave(entry, work);
-    this.#settle(work, { kind: 'cancelled' });
-    if (entry) this.#finishRemoval(entry);
+    this.#end(work, { kind: 'cancelled' });
+    const ladder = this.#versions.get(work.version);
+    if (ladder) this.#finishRemoval(ladder);
   }
 
-  runnerReady(place: RunnerPlace, profile: CostProfile, now: Instant): void {
-    const entry = this.#versions.get(place.version);
-    if (!entry) return;
-    entry.pools[place.rung]?.runnerReady(place.runnerId, profile);
-    entry.faults[place.rung] = undefined;
-    this.#rehome(entry, now);
+  runnerReady(place: RunnerPlace, profile: CostProfile, _now: Instant): void {
+    const ladder = this.#versions.get(place.version);
+    if (!ladder) return;
+    ladder.pools[place.rung]?.runnerReady(place.runnerId, profile);
+    ladder.setFault(place.rung, undefined);
+    this.#rehome(ladder);
   }
 
-  runnerRetiring(place: RunnerPlace, now: Instant): void {
-    const entry = this.#versions.get(place.version);
-    if (!entry) return;
-    entry.pools[place.rung]?.runnerRetiring(place.runnerId);
-    this.#rehome(entry, now);
+  /** It gets no more batches. When the last one of a removed version goes, what waits there can't be run any more. */
+  runnerRetiring(place: RunnerPlace, _now: Instant): void {
+    const ladder = this.#versions.get(place.version);
+    if (!ladder) return;
+    ladder.pools[place.rung]?.runnerRetiring(place.runnerId);
+    this.#rehome(ladder);
+    if (ladder.removing && !ladder.serving) this.#failWaiting(ladder.takeAll(), unavailable(undefined));
+    this.#finishRemoval(ladder);
   }
 
-  /** Parts that it had fail with the error; a retry on another runner has its place here. */
-  runnerLost(place: RunnerPlace, error: GimbalError, now: Instant): void {
-    const entry = this.#versions.get(place.version);
-    if (!entry) return;
-    const batch = entry.pools[place.rung]?.runnerLost(place.runnerId);
-    for (const part of batch?.parts ?? []) {
-      part.work.openParts -= 1;
-      if (part.work.status === 'settled') continue;
-      this.#leave(entry, part.work);
-      this.#settle(part.work, { kind: 'failed', error });
+  runnerLost(place: RunnerPlace, error: GimbalError, _now: Instant): void {
+    const ladder = this.#versions.get(place.version);
+    if (!ladder) return;
+    for (const batch of ladder.pools[place.rung]?.runnerLost(place.runnerId) ?? []) {
+      for (const { work } of batch.parts) this.#lostPart(work, error);
     }
-    this.#rehome(entry, now);
-    this.#finishRemoval(entry);
+    this.#rehome(ladder);
+    this.#finishRemoval(ladder);
   }
 
   /** The variant can't run (undefined: it can again). Its waiting works move to the next rung that serves, or fail. */
-  faulted(place: { version: string; rung: number }, error: GimbalError | undefined, now: Instant): void {
-    const entry = this.#versions.get(place.version);
-    const pool = entry?.pools[place.rung];
-    if (!entry || !pool) return;
-    entry.faults[place.rung] = error;
+  faulted(place: { version: string; rung: number }, error: GimbalError | undefined, _now: Instant): void {
+    const ladder = this.#versions.get(place.version);
+    const pool = ladder?.pools[place.rung];
+    if (!ladder || !pool) return;
+    ladder.setFault(place.rung, error);
     if (!error || pool.serving > 0) return;
-    this.#rehome(entry, now);
-    for (const work of pool.queue.takeAll()) {
-      this.#settle(work, { kind: 'failed', error: unavailable(error) });
-    }
-    this.#finishRemoval(entry);
-  }
-
-  /**
-   * Works that wait for a variant without runners move to a rung that serves. One that has run in part stays: its rows
-   * must not come from two variants.
-   */
-  #rehome(entry: EngineVersion<Payload>, now: Instant): void {
-    for (const pool of entry.pools) {
-      if (!pool.stranded) continue;
-      const next = route(entry);
-      if (!next || next === pool) continue;
-      for (const work of pool.queue.takeAll()) {
-        if (work.nextRow > 0) pool.queue.push(work);
-        else next.enqueue(work, now);
-      }
-    }
+    this.#rehome(ladder);
+    this.#failWaiting(pool.queue.takeAll(), unavailable(error));
+    this.#finishRemoval(ladder);
   }
 
   batchReported(place: RunnerPlace, batchId: number, report: BatchReport, now: Instant): void {
-    const entry = this.#versions.get(place.version);
-    const batch = entry?.pools[place.rung]?.reported(place.runnerId, batchId, report, now);
-    if (!entry || !batch) return;
-    const runMs = now - batch.startedAt;
-    for (const [index, part] of batch.parts.entries()) {
+    const ladder = this.#versions.get(place.version);
+    const batch = ladder?.pools[place.rung]?.reported(place.runnerId, batchId, report, now);
+    if (!ladder || !batch) return;
+    for (let index = 0; index < batch.parts.length; index += 1) {
+      const part = batch.parts[index];
+      if (!part) continue;
       const { work } = part;
       work.openParts -= 1;
       if (work.status === 'settled') continue;
-      const partReport = report.parts[index];
-      assert(partReport, 'a report has an entry for each part');
+      const partReport = report.parts[index] ?? MISSING_PART;
       work.reported.push({ firstRow: part.firstRow, report: partReport });
-      if (work.status === 'running' && work.openParts === 0) this.#complete(work, batch, report, runMs);
+      if (work.status === 'running' && work.openParts === 0) {
+        this.#settle(work, done(work, { batch, report, now }));
+      } else if (!partReport.ok) {
+        // The work can't succeed any more: its other rows need not be run.
+        this.#end(work, { kind: 'failed', error: failureOf(partReport) });
+      }
     }
-    this.#finishRemoval(entry);
+    this.#finishRemoval(ladder);
   }
 
   /**
@@ -226,115 +205,120 @@ export class Engine<Payload> {
    * next turn of the event loop.
    */
   poll(now: Instant): Instant {
+    this.#expireAll(now);
     let next = NEVER;
-    if (now >= this.#nextSweep) this.#sweepAll(now);
-    for (const entry of this.#versions.values()) {
-      for (const pool of entry.pools) if (this.#startBatches(pool, now)) next = now;
+    for (const pool of this.#waiting) {
+      for (let batch = pool.next(now, this.#hooks); batch; batch = pool.next(now, this.#hooks)) {
+        this.#driver.dispatch(batch);
+      }
+      next = Math.min(next, pool.lingerUntil - TIMER_LATENESS_MS);
+      if (pool.queue.works === 0) this.#waiting.delete(pool);
     }
-    return Math.min(next, this.#nextSweep);
+    const first = this.#deadlines.first;
+    return first ? Math.min(next, first.deadline, now + LONGEST_SLEEP_MS) : next;
   }
 
-  #sweepAll(now: Instant): void {
-    let earliest = NEVER;
-    for (const entry of this.#versions.values()) earliest = Math.min(earliest, this.#sweep(entry, now));
-    this.#nextSweep = earliest === NEVER ? NEVER : Math.max(earliest, now + SWEEP_MS);
+  /** The pool that a work would join, or why it is refused. Further rules of admission have their place here. */
+  #place(version: string, ask: Admission, now: Instant): Pool<Payload> | GimbalError {
+    if (ask.deadline <= now) return expired('the deadline had passed before the work was queued');
+    const ladder = this.#versions.get(version);
+    if (!ladder || ladder.removing) return unavailable(undefined);
+    const pool = ladder.route();
+    if (pool instanceof GimbalError) return pool;
+    const { queuedBytes, maxQueuedBytes } = ladder;
+    if (queuedBytes > 0 && queuedBytes + ask.bytes > maxQueuedBytes) {
+      const waitMs = pool.predictedWaitMs(ask.lane, now);
+      return tooManyBytes({ queued: queuedBytes, limit: maxQueuedBytes }, waitMs);
+    }
+    if (pool.idle) return pool;
+    const finish = pool.predictedFinish(ask, now);
+    return finish > ask.deadline ? tooLate(finish - ask.deadline) : pool;
   }
 
-  /** True when the pool wants to be asked again at the next turn. */
-  #startBatches(pool: Pool<Payload>, now: Instant): boolean {
-    for (;;) {
-      const batch = pool.next(now, this.#hooks);
-      if (batch === 'linger') return true;
-      if (!batch) return false;
-      this.#driver.dispatch(batch);
+  /** A part's runner is gone; running it again elsewhere has its place here. */
+  #lostPart(work: Work<Payload>, error: GimbalError): void {
+    work.openParts -= 1;
+    if (work.status !== 'settled') this.#end(work, { kind: 'failed', error });
+  }
+
+  #rehome(ladder: VersionLadder<Payload>): void {
+    const pool = ladder.rehome();
+    if (pool) this.#waiting.add(pool);
+  }
+
+  #failWaiting(works: readonly Work<Payload>[], error: GimbalError): void {
+    for (const work of works) this.#settle(work, { kind: 'failed', error });
+  }
+
+  #expireAll(now: Instant): void {
+    for (let work = this.#deadlines.first; work && work.deadline <= now; work = this.#deadlines.first) {
+      this.#expire(
+        work,
+        work.nextRow === 0
+          ? 'the deadline passed while it waited for a runner'
+          : 'the deadline passed while the model ran',
+      );
+      const ladder = this.#versions.get(work.version);
+      if (ladder) this.#finishRemoval(ladder);
     }
   }
 
-  /** Ends what is late; returns the earliest deadline of what is left. */
-  #sweep(entry: EngineVersion<Payload>, now: Instant): Instant {
-    let earliest = NEVER;
-    const look = (work: Work<Payload>): void => {
-      if (work.status === 'settled') return;
-      if (work.deadline <= now) this.#expire(entry, work);
-      else earliest = Math.min(earliest, work.deadline);
-    };
-    for (const pool of entry.pools) {
-      for (const work of pool.queue.waiting()) look(work);
-      for (const batch of pool.runningBatches()) for (const part of batch.parts) look(part.work);
-    }
-    return earliest;
+  #expire(work: Work<Payload>, what: string): void {
+    this.#end(work, { kind: 'failed', error: expired(what) });
   }
 
-  #expire(entry: EngineVersion<Payload>, work: Work<Payload>): void {
-    const where = work.nextRow === 0 ? 'while it waited for a runner' : 'while the model ran';
-    this.#leave(entry, work);
-    this.#settle(work, { kind: 'failed', error: expired(`the deadline passed ${where}`) });
-  }
-
-  /** Takes what still waits of a work out of its queue. */
-  #leave(entry: EngineVersion<Payload> | undefined, work: Work<Payload>): void {
-    if (work.status !== 'queued' || !entry) return;
-    entry.pools[work.rung]?.queue.removed(work);
-  }
-
-  #dropLate(work: Work<Payload>): void {
-    this.#leave(this.#versions.get(work.version), work);
-    this.#settle(work, {
-      kind: 'failed',
-      error: expired('its turn came when too little time was left to run it'),
-    });
-  }
-
-  #complete(work: Work<Payload>, batch: Batch<Payload>, report: BatchReport, runMs: number): void {
-    work.reported.sort((left, right) => left.firstRow - right.firstRow);
-    const stagesMs = report.preprocessMs + report.inferMs + report.postprocessMs;
-    this.#settle(work, {
-      kind: 'done',
-      rung: batch.rung,
-      batchRows: batch.rows,
-      reports: work.reported,
-      timings: {
-        queueMs: work.startedAt - work.enqueuedAt,
-        batchMs: Math.max(0, runMs - stagesMs),
-        preprocessMs: report.preprocessMs,
-        inferMs: report.inferMs,
-        postprocessMs: report.postprocessMs,
-      },
-    });
+  /** Settles a work wherever it is: what still waits of it leaves the queue, what runs of it is ignored later. */
+  #end(work: Work<Payload>, outcome: WorkOutcome): void {
+    if (work.list) this.#versions.get(work.version)?.pools[work.rung]?.queue.removed(work);
+    this.#settle(work, outcome);
   }
 
   #settle(work: Work<Payload>, outcome: WorkOutcome): void {
     assert(work.status !== 'settled', 'a work is settled once');
     work.status = 'settled';
+    this.#deadlines.remove(work);
     this.#driver.settle(work, outcome);
   }
 
-  #finishRemoval(entry: EngineVersion<Payload>): void {
-    if (!entry.removing) return;
-    if (entry.pools.some((pool) => pool.queue.works > 0 || pool.runningRows > 0)) return;
-    this.#versions.delete(entry.version);
-    this.#driver.drained(entry.version);
+  #finishRemoval(ladder: VersionLadder<Payload>): void {
+    if (!ladder.removing || !ladder.empty) return;
+    if (!this.#versions.delete(ladder.version)) return;
+    for (const pool of ladder.pools) this.#waiting.delete(pool);
+    this.#driver.drained(ladder.version);
   }
 }
 
-/** The best rung with a runner; while none has one, the best that is not faulted, to wait for. */
-function route<Payload>(entry: EngineVersion<Payload>): Pool<Payload> | undefined {
-  return (
-    entry.pools.find((pool) => pool.serving > 0) ??
-    entry.pools.find((_, rung) => entry.faults[rung] === undefined)
-  );
+/** A runner that says less than it was asked is at fault itself, not the work. */
+const MISSING_PART: PartReport = {
+  ok: false,
+  code: 'INTERNAL',
+  message: 'Cannot answer: the runner reported fewer results than it was given inputs',
+  fields: [],
+};
+
+function failureOf(report: Extract<PartReport, { ok: false }>): GimbalError {
+  return new GimbalError(report.code, report.message, { fields: report.fields });
 }
 
-function expired(what: string): GimbalError {
-  return new GimbalError('DEADLINE_EXCEEDED', `Cannot answer in time: ${what}`);
-}
-
-function unavailable(fault: GimbalError | undefined): GimbalError {
-  return new GimbalError(
-    'MODEL_UNAVAILABLE',
-    fault?.message ?? 'Cannot run the model: it is being unloaded',
-    {
-      retryAfterMs: 1000,
+function done<Payload>(
+  work: Work<Payload>,
+  end: { batch: Batch<Payload>; report: BatchReport; now: Instant },
+): WorkOutcome {
+  const { batch, report, now } = end;
+  const { preprocessMs, inferMs, postprocessMs } = report;
+  if (work.reported.length > 1) work.reported.sort((left, right) => left.firstRow - right.firstRow);
+  const stagesMs = preprocessMs + inferMs + postprocessMs;
+  return {
+    kind: 'done',
+    rung: batch.rung,
+    batchRows: batch.rows,
+    reports: work.reported,
+    timings: {
+      queueMs: work.startedAt - work.enqueuedAt,
+      batchMs: Math.max(0, now - batch.startedAt - stagesMs),
+      preprocessMs,
+      inferMs,
+      postprocessMs,
     },
-  );
+  };
 }

@@ -1,14 +1,22 @@
 import { type Instant, NEVER } from '../base/time.ts';
+import type { Criticality } from '../contract/inference-port.ts';
 import type { CostProfile } from '../contract/model.ts';
 import type { BatchReport } from '../contract/runner-port.ts';
 import type { Batch, BatchPart } from './batch.ts';
-import { type BatchingSituation, decideBatch } from './batching.ts';
+import { type BatchingDecision, decideBatch } from './batching.ts';
 import { CostModel } from './cost-model.ts';
-import { WorkQueue } from './queue.ts';
+import type { PoolView } from './pool-view.ts';
+import { LANES, WorkQueue } from './queue.ts';
+import { type Runner, RunnerSet } from './runner-set.ts';
 import type { Work } from './work.ts';
 
 /** Weight of the newest gap between arrivals. */
 const GAP_LEARNING_RATIO = 0.1;
+/**
+ * Batches that one runner may have. 1: it runs one thing at a time, and what waits in the queue can still be batched
+ * better, expired and cancelled. More hides the doorbell's latency where a run is about as short.
+ */
+const BATCHES_PER_RUNNER = 1;
 
 export interface PoolOptions {
   readonly version: string;
@@ -17,13 +25,8 @@ export interface PoolOptions {
   readonly maxRows: number | 'auto';
   readonly maxDelayMs: number;
   readonly preferredSizes: readonly number[];
-}
-
-interface Runner<Payload> {
-  readonly id: string;
-  batch: Batch<Payload> | undefined;
-  batches: number;
-  retiring: boolean;
+  /** Default: 1. */
+  readonly batchesPerRunner?: number;
 }
 
 /** What a pool needs from the engine while it forms a batch. */
@@ -37,16 +40,17 @@ export interface BatchHooks<Payload> {
 export class Pool<Payload> {
   readonly options: PoolOptions;
   readonly queue = new WorkQueue<Payload>();
-  readonly cost = new CostModel({ fixedMs: 0, perRowMs: 0 });
-  readonly #runners = new Map<string, Runner<Payload>>();
+  readonly cost = new CostModel();
+  readonly #runners: RunnerSet<Payload>;
   #maxRows = 1;
   #gapMs = NEVER;
   #lastArrival: Instant = -NEVER;
   #idleSince: Instant = NEVER;
-  #runningRows = 0;
+  #lingerUntil: Instant = NEVER;
 
   constructor(options: PoolOptions) {
     this.options = options;
+    this.#runners = new RunnerSet(options.batchesPerRunner ?? BATCHES_PER_RUNNER);
   }
 
   get maxRows(): number {
@@ -55,25 +59,21 @@ export class Pool<Payload> {
 
   /** Runners that take work. */
   get serving(): number {
-    let count = 0;
-    for (const runner of this.#runners.values()) if (!runner.retiring) count += 1;
-    return count;
+    return this.#runners.serving;
+  }
+
+  /** Whether a runner has ever been ready: before, there is nothing worth waiting for. */
+  get proven(): boolean {
+    return this.#runners.everReady;
   }
 
   get runningRows(): number {
-    return this.#runningRows;
+    return this.#runners.rows;
   }
 
-  runnerReady(id: string, profile: CostProfile): void {
-    if (this.#runners.size === 0) this.cost.reseed(profile);
-    const { maxRows } = this.options;
-    this.#maxRows = Math.max(1, maxRows === 'auto' ? profile.bestRows : maxRows);
-    this.#runners.set(id, { id, batch: undefined, batches: 0, retiring: false });
-  }
-
-  runnerRetiring(id: string): void {
-    const runner = this.#runners.get(id);
-    if (runner) runner.retiring = true;
+  /** Nothing waits here and no runner has anything of it. */
+  get empty(): boolean {
+    return this.queue.works === 0 && this.#runners.batches === 0;
   }
 
   /** Works that wait here can't be served by this pool now. */
@@ -81,157 +81,226 @@ export class Pool<Payload> {
     return this.queue.works > 0 && this.serving === 0;
   }
 
-  /** The runner is gone; returns the batch that it had. */
-  runnerLost(id: string): Batch<Payload> | undefined {
-    const batch = this.#runners.get(id)?.batch;
-    this.#runners.delete(id);
-    if (batch) this.#runningRows -= batch.rows;
-    return batch;
+  /** Whether a new work would start at once. */
+  get idle(): boolean {
+    return this.queue.works === 0 && this.#runners.hasIdle;
+  }
+
+  /** After `next` gave nothing: when it wants to be asked again though nothing happens; NEVER for not at all. */
+  get lingerUntil(): Instant {
+    return this.#lingerUntil;
+  }
+
+  runnerReady(id: string, profile: CostProfile): void {
+    this.#maxRows = rowLimit(this.options.maxRows, profile);
+    this.queue.maxRows = this.#maxRows;
+    this.cost.seed(profile);
+    this.#runners.add(id);
+  }
+
+  runnerRetiring(id: string): void {
+    this.#runners.retire(id);
+  }
+
+  /** The runner is gone; returns the batches that it had. */
+  runnerLost(id: string): readonly Batch<Payload>[] {
+    return this.#runners.remove(id);
   }
 
   has(runnerId: string): boolean {
-    return this.#runners.has(runnerId);
+    return this.#runners.find(runnerId) !== undefined;
   }
 
   enqueue(work: Work<Payload>, now: Instant): void {
-    const gapMs = (now - this.#lastArrival) / work.rows;
     if (this.#lastArrival > -NEVER) {
+      const gapMs = (now - this.#lastArrival) / Math.max(1, work.rows);
       this.#gapMs = this.#gapMs === NEVER ? gapMs : this.#gapMs + GAP_LEARNING_RATIO * (gapMs - this.#gapMs);
     }
     this.#lastArrival = now;
+    this.join(work);
+  }
+
+  /** Queues a work that arrived elsewhere, earlier. */
+  join(work: Work<Payload>): void {
     work.rung = this.options.rung;
     this.queue.push(work);
   }
 
-  /** When a new work of so many rows would be done, if it joined the queue now. */
-  predictedFinish(rows: number, now: Instant): Instant {
-    const perRun = this.#maxRows;
-    const ahead = this.queue.rows + rows;
-    const fullRuns = Math.floor(ahead / perRun);
-    const rest = ahead % perRun;
-    const workMs = fullRuns * this.cost.predictedMs(perRun) + (rest > 0 ? this.cost.predictedMs(rest) : 0);
-    return now + this.#remainingMs(now) + workMs / Math.max(1, this.serving);
-  }
-
-  /** Whether a new work would start at once. */
-  get idle(): boolean {
-    return this.queue.works === 0 && this.#idleRunner() !== undefined;
-  }
-
-  /** The next batch to start now; `linger` to be asked again at the next turn; undefined when nothing can start. */
-  next(now: Instant, hooks: BatchHooks<Payload>): Batch<Payload> | 'linger' | undefined {
-    for (;;) {
-      const runner = this.#idleRunner();
-      const front = runner ? this.#inTime(undefined, { hooks, now }) : undefined;
-      if (!runner || !front) {
-        this.#idleSince = NEVER;
-        return undefined;
-      }
-      if (this.#idleSince === NEVER) this.#idleSince = now;
-      const decision = decideBatch(this.#situation(front), now);
-      if (decision.kind === 'linger') return 'linger';
-      const batch = this.#form(runner, { bucket: front.bucket, rows: decision.rows }, { hooks, now });
-      if (batch) return batch;
-    }
-  }
-
-  #situation(front: Work<Payload>): BatchingSituation {
-    return {
-      rows: this.queue.rowsIn(front.bucket),
-      maxRows: this.#maxRows,
-      preferredSizes: this.options.preferredSizes,
-      maxDelayMs: this.options.maxDelayMs,
-      fixedMs: this.cost.fixedMs,
-      gapMs: this.#gapMs,
-      idleSince: this.#idleSince,
-      latestStart: front.deadline - this.cost.predictedMs(this.#maxRows),
-    };
-  }
-
   /**
-   * The next work (of a bucket) that can still make its deadline. One that can't is dropped, never run, where others wait behind it: a
-   * margin of one run keeps an overloaded queue from answering everything late. A lone work is run as long as there is
-   * time at all, so that a cost model that went wrong can learn again.
+   * When a new work would be done, if it joined the queue now: what runs and what waits before it, shared by the
+   * runners, then its own runs. While all runners are away, as if one came back at once.
    */
-  #inTime(
-    bucket: string | undefined,
-    at: { hooks: BatchHooks<Payload>; now: Instant },
-  ): Work<Payload> | undefined {
-    for (;;) {
-      const work = bucket === undefined ? this.queue.front() : this.queue.frontOf(bucket);
-      if (!work) return undefined;
-      const neededMs =
-        this.queue.works > 1 ? this.cost.predictedMs(Math.min(work.waitingRows, this.#maxRows)) : 0;
-      if (work.deadline > at.now + neededMs) return work;
-      at.hooks.tooLate(work);
+  predictedFinish(work: { readonly rows: number; readonly lane: Criticality }, now: Instant): Instant {
+    const runners = Math.max(1, this.serving);
+    const ownRuns = Math.max(1, Math.ceil(work.rows / this.#maxRows));
+    const ownMs = ownRuns * this.cost.fixedMs + work.rows * this.cost.perRowMs;
+    const waitMs = this.predictedWaitMs(work.lane, now);
+    return now + (waitMs + ownMs / Math.min(runners, ownRuns)) * (1 + this.cost.deviationRatio);
+  }
+
+  /** How long a new work of the lane would wait for a runner. */
+  predictedWaitMs(lane: Criticality, now: Instant): number {
+    const { queue, cost } = this;
+    const before = queue.rows > 0 ? queue.rowsBefore(lane) / queue.rows : 0;
+    const queuedMs = (queue.runs * cost.fixedMs + queue.rows * cost.perRowMs) * before;
+    return (this.#runners.remainingMs(now) + queuedMs) / Math.max(1, this.serving);
+  }
+
+  /** The next batch to start now, or nothing: see `lingerUntil`. */
+  next(now: Instant, hooks: BatchHooks<Payload>): Batch<Payload> | undefined {
+    this.#lingerUntil = NEVER;
+    const runner = this.queue.works > 0 ? this.#runners.choose(now) : undefined;
+    const front = runner ? this.#front(now, hooks) : undefined;
+    if (!runner || !front) {
+      this.#idleSince = NEVER;
+      return undefined;
     }
+    if (this.#idleSince === NEVER) this.#idleSince = now;
+    const decision = this.#decide(runner, front, now);
+    if (decision.kind === 'linger') {
+      this.#lingerUntil = decision.until;
+      return undefined;
+    }
+    return this.#start(runner, this.#fill({ front, rows: decision.rows }, now, hooks), {
+      id: hooks.nextBatchId(),
+      now,
+    });
   }
 
   /** A batch came back; undefined when the runner no longer has it. */
   reported(runnerId: string, batchId: number, report: BatchReport, now: Instant): Batch<Payload> | undefined {
-    const runner = this.#runners.get(runnerId);
-    const batch = runner?.batch;
-    if (!runner || !batch || batch.id !== batchId) return undefined;
-    runner.batch = undefined;
-    this.#runningRows -= batch.rows;
-    if (report.parts.some((part) => part.ok)) this.cost.observed(batch.rows, now - batch.startedAt);
+    const runner = this.#runners.find(runnerId);
+    const batch = runner && this.#runners.finish(runner, batchId);
+    if (!runner || !batch) return undefined;
+    const startedAt = Math.max(batch.startedAt, runner.freeSince);
+    runner.freeSince = now;
+    if (report.parts.some((part) => part.ok)) this.cost.observed(batch.rows, now - startedAt);
     return batch;
   }
 
-  *runningBatches(): Generator<Batch<Payload>> {
-    for (const { batch } of this.#runners.values()) if (batch) yield batch;
+  view(now: Instant): PoolView {
+    return {
+      rung: this.options.rung,
+      lanes: LANES.map((lane) => ({
+        lane,
+        works: this.queue.depth(lane),
+        oldestAgeMs: Math.max(0, now - (this.queue.oldest(lane) ?? now)),
+        predictedWaitMs: this.predictedWaitMs(lane, now),
+      })),
+      queuedRows: this.queue.rows,
+      queuedBytes: this.queue.bytes,
+      runningRows: this.runningRows,
+      runningBatches: this.#runners.batches,
+      serving: this.serving,
+      maxRows: this.#maxRows,
+    };
   }
 
-  #remainingMs(now: Instant): number {
-    let least = NEVER;
-    for (const { batch, retiring } of this.#runners.values()) {
-      if (retiring) continue;
-      if (!batch) return 0;
-      least = Math.min(least, Math.max(0, batch.startedAt + batch.predictedMs - now));
+  /**
+   * The work that the next batch is made around. One that can't make its deadline any more is dropped, never run: a
+   * margin of one batch keeps an overloaded queue from answering everything late. A work that is alone is run as long as
+   * there is time at all, so that a cost model that went wrong can learn again.
+   */
+  #front(now: Instant, hooks: BatchHooks<Payload>): Work<Payload> | undefined {
+    for (let work = this.queue.front(); work; work = this.queue.front()) {
+      const rows = Math.min(this.queue.rowsIn(work.bucket), this.#maxRows);
+      const limit = this.queue.works === 1 ? work.deadline : this.#latestStart(work, rows);
+      if (now < limit) return work;
+      hooks.tooLate(work);
     }
-    return least === NEVER ? 0 : least;
+    return undefined;
   }
 
-  #idleRunner(): Runner<Payload> | undefined {
-    let best: Runner<Payload> | undefined;
-    for (const runner of this.#runners.values()) {
-      if (runner.batch || runner.retiring) continue;
-      if (!best || runner.batches < best.batches) best = runner;
+  /** By when a batch of so many rows must start for the work in it. */
+  #latestStart(work: Work<Payload>, batchRows: number): Instant {
+    const rows = work.splittable ? batchRows : Math.max(batchRows, work.waitingRows);
+    return work.deadline - this.cost.predictedMs(rows);
+  }
+
+  #decide(runner: Runner<Payload>, front: Work<Payload>, now: Instant): BatchingDecision {
+    const rows = Math.max(1, this.queue.rowsIn(front.bucket));
+    if (runner.batches.length > 0) {
+      // Rows gather beside a busy runner: only a full batch is worth sending ahead.
+      return rows < this.#maxRows ? { kind: 'linger', until: NEVER } : { kind: 'go', rows: this.#maxRows };
     }
-    return best;
+    return decideBatch(
+      {
+        rows,
+        maxRows: this.#maxRows,
+        preferredSizes: this.options.preferredSizes,
+        maxDelayMs: this.options.maxDelayMs,
+        fixedMs: this.cost.fixedMs,
+        gapMs: this.#gapMs,
+        lastArrival: this.#lastArrival,
+        idleSince: this.#idleSince,
+        latestStart: this.#latestStart(front, this.#maxRows),
+      },
+      now,
+    );
   }
 
-  #form(
-    runner: Runner<Payload>,
-    wanted: { bucket: string; rows: number },
-    made: { hooks: BatchHooks<Payload>; now: Instant },
-  ): Batch<Payload> | undefined {
-    const parts: BatchPart<Payload>[] = [];
-    let rows = 0;
-    while (rows < wanted.rows) {
-      const work = this.#inTime(wanted.bucket, made);
+  /** The parts of a batch: the front work and companions of its bucket that can make their deadlines. */
+  #fill(
+    batch: { front: Work<Payload>; rows: number },
+    now: Instant,
+    hooks: BatchHooks<Payload>,
+  ): BatchPart<Payload>[] {
+    const { bucket } = batch.front;
+    const first = this.#take(batch.front, batch.rows, now);
+    const parts = [first];
+    let room = batch.rows - first.rows;
+    // Works without rows (a shape with a 0) take no room, so that parts are bounded too.
+    while (room > 0 && parts.length < this.#maxRows) {
+      const work = this.queue.frontOf(bucket);
       if (!work) break;
-      const room = wanted.rows - rows;
+      if (now >= this.#latestStart(work, batch.rows)) {
+        hooks.tooLate(work);
+        continue;
+      }
       // A work that may not be split runs whole: alone when it is larger than a batch, else in the next one.
-      if (work.waitingRows > room && !work.splittable && parts.length > 0) break;
-      const taken = work.splittable ? Math.min(room, work.waitingRows) : work.waitingRows;
-      if (work.nextRow === 0) work.startedAt = made.now;
-      parts.push({ work, firstRow: work.nextRow, rows: taken });
-      work.nextRow += taken;
-      work.openParts += 1;
-      this.queue.took(work, taken);
-      if (work.waitingRows === 0) work.status = 'running';
-      rows += taken;
+      if (work.waitingRows > room && !work.splittable) break;
+      const part = this.#take(work, room, now);
+      parts.push(part);
+      room -= part.rows;
     }
-    if (parts.length === 0) return undefined;
+    return parts;
+  }
+
+  #take(work: Work<Payload>, room: number, now: Instant): BatchPart<Payload> {
+    const firstRow = work.nextRow;
+    const rows = work.splittable ? Math.min(room, work.waitingRows) : work.waitingRows;
+    if (firstRow === 0) work.startedAt = now;
+    work.nextRow += rows;
+    work.openParts += 1;
+    this.queue.took(work, rows);
+    if (work.waitingRows === 0) work.status = 'running';
+    return { work, firstRow, rows };
+  }
+
+  #start(
+    runner: Runner<Payload>,
+    parts: readonly BatchPart<Payload>[],
+    { id, now }: { id: number; now: Instant },
+  ): Batch<Payload> {
+    let rows = 0;
+    for (const part of parts) rows += part.rows;
     const { version, rung } = this.options;
     const predictedMs = this.cost.predictedMs(rows);
-    const id = made.hooks.nextBatchId();
-    const batch = { id, version, rung, runner: runner.id, parts, rows, startedAt: made.now, predictedMs };
-    runner.batch = batch;
-    runner.batches += 1;
-    this.#runningRows += rows;
+    const batch = { id, version, rung, runner: runner.id, parts, rows, startedAt: now, predictedMs };
+    this.#runners.start(runner, batch);
     this.#idleSince = NEVER;
     return batch;
   }
+}
+
+/**
+ * Rows in one run: what pays by the profile, within what is declared. A declared limit above everything that was
+ * measured stands where a row was still getting cheaper at the largest size tried.
+ */
+function rowLimit(declared: number | 'auto', profile: CostProfile): number {
+  const best = Math.max(1, profile.bestRows);
+  if (declared === 'auto' || best === 1) return best;
+  let measured = 0;
+  for (const { rows } of profile.points) measured = Math.max(measured, rows);
+  return best >= measured ? Math.max(1, declared) : Math.max(1, Math.min(declared, best));
 }

@@ -1,76 +1,48 @@
+import { assert } from '../base/assert.ts';
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
+import { Heap } from './heap.ts';
 import type { Work } from './work.ts';
+import { WorkList } from './work-list.ts';
 
 /** Served in this order. */
 export const LANES: readonly Criticality[] = ['critical', 'default', 'sheddable'];
 
-/** Dead entries at the front of a list that are worth a compaction. */
-const COMPACT_AFTER = 1024;
-
-/** First in, first out, with lazy removal: an entry that is no longer waiting is passed over when it reaches the front. */
-class Fifo<Payload> {
-  #entries: (Work<Payload> | undefined)[] = [];
-  #head = 0;
-
-  push(work: Work<Payload>): void {
-    this.#entries.push(work);
-  }
-
-  /** The oldest work that still waits. */
-  front(): Work<Payload> | undefined {
-    while (this.#head < this.#entries.length) {
-      const work = this.#entries[this.#head];
-      if (work && work.status === 'queued') return work;
-      this.#entries[this.#head] = undefined;
-      this.#head += 1;
-      this.#compact();
-    }
-    if (this.#head > 0) {
-      this.#entries = [];
-      this.#head = 0;
-    }
-    return undefined;
-  }
-
-  *waiting(): Generator<Work<Payload>> {
-    for (let index = this.#head; index < this.#entries.length; index += 1) {
-      const work = this.#entries[index];
-      if (work && work.status === 'queued') yield work;
-    }
-  }
-
-  get length(): number {
-    return this.#entries.length - this.#head;
-  }
-
-  #compact(): void {
-    if (this.#head < COMPACT_AFTER || this.#head * 2 < this.#entries.length) return;
-    this.#entries = this.#entries.slice(this.#head);
-    this.#head = 0;
-  }
+class Lane<Payload> {
+  /** Lists that have works, by the turn of their oldest. */
+  readonly lists = new Heap<WorkList<Payload>>();
+  works = 0;
+  rows = 0;
 }
 
-class Lane<Payload> {
-  /** All works of the lane by age; each is also in its bucket's list. */
-  readonly all = new Fifo<Payload>();
-  readonly buckets = new Map<string, Fifo<Payload>>();
+class Bucket<Payload> {
+  readonly lists: Readonly<Record<Criticality, WorkList<Payload>>> = {
+    critical: new WorkList(),
+    default: new WorkList(),
+    sheddable: new WorkList(),
+  };
   works = 0;
+  rows = 0;
 }
 
 /**
- * The works that wait for one pool. Lanes go by criticality; inside a lane the oldest work is first, and companions of
- * its bucket join it in order of age. Everything is O(1) amortised; a bucket's list goes when it is empty.
+ * The works that wait for one pool. Lanes go by criticality; inside a lane the oldest work is first, whatever its
+ * bucket, and companions of its bucket join it in order of age: no bucket can starve another. Entering and leaving is
+ * O(log buckets); a bucket is forgotten with its last work, since clients choose the shapes that make buckets.
  */
 export class WorkQueue<Payload> {
-  readonly #lanes: Record<Criticality, Lane<Payload>> = {
+  readonly #lanes: Readonly<Record<Criticality, Lane<Payload>>> = {
     critical: new Lane(),
     default: new Lane(),
     sheddable: new Lane(),
   };
-  readonly #bucketRows = new Map<string, number>();
+  readonly #buckets = new Map<string, Bucket<Payload>>();
+  #maxRows = 1;
   #works = 0;
   #rows = 0;
+  #bytes = 0;
+  #runs = 0;
+  #lastTurn = 0;
 
   get works(): number {
     return this.#works;
@@ -80,93 +52,132 @@ export class WorkQueue<Payload> {
     return this.#rows;
   }
 
+  /** Memory held by the works that wait. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Runs that the waiting rows need: rows of different buckets don't share one. */
+  get runs(): number {
+    return this.#runs;
+  }
+
+  /** Buckets that works wait in. */
+  get buckets(): number {
+    return this.#buckets.size;
+  }
+
+  /** Most rows in one run, which `runs` depends on. */
+  set maxRows(maxRows: number) {
+    this.#maxRows = maxRows;
+    this.#runs = 0;
+    for (const { rows } of this.#buckets.values()) this.#runs += Math.ceil(rows / maxRows);
+  }
+
   depth(lane: Criticality): number {
     return this.#lanes[lane].works;
   }
 
   /** When the oldest work of a lane was queued. */
   oldest(lane: Criticality): Instant | undefined {
-    return this.#lanes[lane].all.front()?.enqueuedAt;
+    return this.#lanes[lane].lists.first?.first?.enqueuedAt;
   }
 
   /** Rows waiting in a bucket, over all lanes. */
   rowsIn(bucket: string): number {
-    return this.#bucketRows.get(bucket) ?? 0;
+    return this.#buckets.get(bucket)?.rows ?? 0;
+  }
+
+  /** Rows that are served before a new work of the lane. */
+  rowsBefore(lane: Criticality): number {
+    let rows = 0;
+    for (const name of LANES) {
+      rows += this.#lanes[name].rows;
+      if (name === lane) break;
+    }
+    return rows;
   }
 
   push(work: Work<Payload>): void {
-    const lane = this.#lanes[work.lane];
-    lane.all.push(work);
-    let bucket = lane.buckets.get(work.bucket);
+    let bucket = this.#buckets.get(work.bucket);
     if (!bucket) {
-      bucket = new Fifo();
-      lane.buckets.set(work.bucket, bucket);
+      bucket = new Bucket();
+      this.#buckets.set(work.bucket, bucket);
     }
-    bucket.push(work);
+    const lane = this.#lanes[work.lane];
+    const list = bucket.lists[work.lane];
+    this.#lastTurn += 1;
+    work.turn = this.#lastTurn;
+    const wasEmpty = list.first === undefined;
+    list.append(work);
+    if (wasEmpty) lane.lists.add(list);
     lane.works += 1;
+    bucket.works += 1;
     this.#works += 1;
-    this.#count(work, work.waitingRows);
+    this.#bytes += work.bytes;
+    this.#count(bucket, lane, work.waitingRows);
   }
 
   /** The work to serve next: the oldest of the most critical lane. */
   front(): Work<Payload> | undefined {
-    for (const lane of LANES) {
-      const { works, all } = this.#lanes[lane];
-      if (works === 0) continue;
-      const work = all.front();
-      if (work) return work;
+    for (const name of LANES) {
+      const list = this.#lanes[name].lists.first;
+      if (list) return list.first;
     }
     return undefined;
   }
 
   /** The next work of a bucket, most critical lane first. */
   frontOf(bucket: string): Work<Payload> | undefined {
-    for (const name of LANES) {
-      const lane = this.#lanes[name];
-      const list = lane.buckets.get(bucket);
-      if (!list) continue;
-      const work = list.front();
-      if (work) return work;
-      lane.buckets.delete(bucket);
-    }
-    return undefined;
+    const found = this.#buckets.get(bucket);
+    if (!found) return undefined;
+    const { critical, default: ordinary, sheddable } = found.lists;
+    return critical.first ?? ordinary.first ?? sheddable.first;
   }
 
-  /** `rows` of a waiting work go to a batch. The caller sets the status when none is left. */
+  /** `rows` of a waiting work went to a batch: its `nextRow` is past them. It leaves with its last row. */
   took(work: Work<Payload>, rows: number): void {
-    this.#count(work, -rows);
-    if (work.waitingRows === 0) this.#left(work);
+    this.#leave(work, { rows, wholly: work.waitingRows === 0 });
   }
 
   /** A waiting work leaves without running. The caller sets its status. */
   removed(work: Work<Payload>): void {
-    this.#count(work, -work.waitingRows);
-    this.#left(work);
+    this.#leave(work, { rows: work.waitingRows, wholly: true });
   }
 
-  /** Empties the queue and returns what waited in it, to be queued elsewhere. */
+  /** Empties the queue and returns what waited in it, in the order of service, to be queued elsewhere. */
   takeAll(): Work<Payload>[] {
-    const works = [...this.waiting()];
-    for (const lane of LANES) this.#lanes[lane] = new Lane();
-    this.#bucketRows.clear();
-    this.#works = 0;
-    this.#rows = 0;
+    const works: Work<Payload>[] = [];
+    for (let work = this.front(); work; work = this.front()) {
+      this.removed(work);
+      works.push(work);
+    }
     return works;
   }
 
-  *waiting(): Generator<Work<Payload>> {
-    for (const lane of LANES) yield* this.#lanes[lane].all.waiting();
-  }
-
-  #left(work: Work<Payload>): void {
-    this.#lanes[work.lane].works -= 1;
+  #leave(work: Work<Payload>, left: { rows: number; wholly: boolean }): void {
+    const bucket = this.#buckets.get(work.bucket);
+    const { list } = work;
+    assert(bucket && list, 'only a work that waits leaves the queue');
+    const lane = this.#lanes[work.lane];
+    this.#count(bucket, lane, -left.rows);
+    if (!left.wholly) return;
+    const wasFirst = list.first === work;
+    list.remove(work);
+    if (list.first === undefined) lane.lists.remove(list);
+    else if (wasFirst) lane.lists.moved(list);
+    lane.works -= 1;
+    bucket.works -= 1;
     this.#works -= 1;
+    this.#bytes -= work.bytes;
+    if (bucket.works === 0) this.#buckets.delete(work.bucket);
   }
 
-  #count(work: Work<Payload>, rows: number): void {
+  #count(bucket: Bucket<Payload>, lane: Lane<Payload>, rows: number): void {
+    this.#runs -= Math.ceil(bucket.rows / this.#maxRows);
+    bucket.rows += rows;
+    this.#runs += Math.ceil(bucket.rows / this.#maxRows);
+    lane.rows += rows;
     this.#rows += rows;
-    const inBucket = (this.#bucketRows.get(work.bucket) ?? 0) + rows;
-    if (inBucket > 0) this.#bucketRows.set(work.bucket, inBucket);
-    else this.#bucketRows.delete(work.bucket);
   }
 }

@@ -1,6 +1,8 @@
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { PartReport } from '../contract/runner-port.ts';
+import { type HeapEntry, OUTSIDE } from './heap.ts';
+import type { WorkList } from './work-list.ts';
 
 /** What a work is made of when it is submitted. `Payload` is the host's own and never looked into. */
 export interface WorkOptions<Payload> {
@@ -14,6 +16,8 @@ export interface WorkOptions<Payload> {
   readonly lane: Criticality;
   readonly enqueuedAt: Instant;
   readonly deadline: Instant;
+  /** Memory that it holds while it waits, for the queue's bound. Default: 0, where an arena bounds it already. */
+  readonly bytes?: number;
   readonly payload: Payload;
 }
 
@@ -24,10 +28,13 @@ export interface RowsReported {
 }
 
 /**
- * One request's unit of work inside the engine. `queued` until all its rows are with runners, `running` until they are
- * back, `settled` from the moment its outcome was told: exactly once, whatever happens afterwards.
+ * `queued` while rows wait for a runner, `running` when all are with runners, `settled` from the moment its outcome was
+ * told: exactly once, whatever happens afterwards.
  */
-export class Work<Payload> {
+export type WorkStatus = 'queued' | 'running' | 'settled';
+
+/** One request's unit of work inside the engine. Its mutable part belongs to the engine: hosts only read it. */
+export class Work<Payload> implements HeapEntry {
   readonly version: string;
   readonly rows: number;
   readonly bucket: string;
@@ -35,8 +42,9 @@ export class Work<Payload> {
   readonly lane: Criticality;
   readonly enqueuedAt: Instant;
   readonly deadline: Instant;
+  readonly bytes: number;
   readonly payload: Payload;
-  status: 'queued' | 'running' | 'settled' = 'queued';
+  status: WorkStatus = 'queued';
   /** Rows handed to batches so far. */
   nextRow = 0;
   /** Rung whose queue it waits in. */
@@ -45,7 +53,16 @@ export class Work<Payload> {
   openParts = 0;
   /** When its first rows went to a runner. */
   startedAt: Instant = 0;
-  reported: RowsReported[] = [];
+  readonly reported: RowsReported[] = [];
+
+  // Written by the queue: the list that it waits in, its neighbours there, and its turn.
+  list: WorkList<Payload> | undefined = undefined;
+  older: Work<Payload> | undefined = undefined;
+  younger: Work<Payload> | undefined = undefined;
+  turn = 0;
+
+  // Written by the heap of deadlines.
+  heapIndex = OUTSIDE;
 
   constructor(options: WorkOptions<Payload>) {
     this.version = options.version;
@@ -55,10 +72,16 @@ export class Work<Payload> {
     this.lane = options.lane;
     this.enqueuedAt = options.enqueuedAt;
     this.deadline = options.deadline;
+    this.bytes = options.bytes ?? 0;
     this.payload = options.payload;
   }
 
   get waitingRows(): number {
     return this.rows - this.nextRow;
+  }
+
+  /** Open works are kept by deadline. */
+  get heapKey(): number {
+    return this.deadline;
   }
 }

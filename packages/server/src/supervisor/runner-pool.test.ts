@@ -3,9 +3,8 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { GimbalError } from '@gimbal/core';
+import { GimbalError, type RestartBackoff } from '@gimbal/core';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { RestartPolicy } from './restart-policy.ts';
 import { PoolHarness, type PoolHarnessOptions } from './testing/pool-harness.ts';
 import { gone, isAlive } from './testing/process-state.ts';
 import { type SampleModel, type SampleParts, sampleVersion } from './testing/sample-version.ts';
@@ -15,7 +14,7 @@ const SAMPLES = fileURLToPath(new URL('../../../../tests/fixtures/samples/', imp
 const BROKEN_RUNNER = fileURLToPath(new URL('./testing/broken-runner.ts', import.meta.url));
 const ORPHAN_HOST = fileURLToPath(new URL('./testing/orphan-host.ts', import.meta.url));
 
-const AT_ONCE: RestartPolicy = { next: () => ({ state: 'backoff', delayMs: 0 }) };
+const AT_ONCE: Pick<RestartBackoff, 'next'> = { next: () => ({ state: 'backoff', delayMs: 0 }) };
 const DIGIT = { tensors: [{ bytes: new Uint8Array(256), shape: [1, 64] }] };
 
 const opened: PoolHarness[] = [];
@@ -185,7 +184,7 @@ describe('A runner that hangs', () => {
   });
 
   test('in its start is ended', async () => {
-    const restarts: RestartPolicy = { next: () => ({ state: 'faulted', delayMs: 1e9 }) };
+    const restarts: Pick<RestartBackoff, 'next'> = { next: () => ({ state: 'faulted', delayMs: 1e9 }) };
     const harness = openBroken('never-loads', { restarts, limits: { loadMs: 200 } });
     await harness.until(() => harness.faults.length > 0, 'the fault is told');
     expect(harness.faults[0]?.message).toBe('Cannot load the model: it took longer than 200 ms');
@@ -238,7 +237,7 @@ test('What a runner prints arrives line by line, and a flood of it is cut', asyn
 describe('A variant', () => {
   test('that crashes in a loop is at fault, and only once', async () => {
     let exits = 0;
-    const restarts: RestartPolicy = {
+    const restarts: Pick<RestartBackoff, 'next'> = {
       next: () => {
         exits += 1;
         return exits < 3

@@ -7,12 +7,13 @@ import {
   type Instant,
   type PoolEvents,
   type Random,
+  RestartBackoff,
+  type RunnerExit,
   type RunnerPool,
   type RunnerView,
   type VersionSpec,
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
-import { BackoffRestarts, type RestartPolicy, type RunnerExit } from './restart-policy.ts';
 import { RUNNER_MAIN } from './runner-child.ts';
 import { DEFAULT_RUNNER_LIMITS, type RunnerLimits } from './runner-limits.ts';
 import { type ProcessEvents, type RunnerLine, RunnerProcess } from './runner-process.ts';
@@ -35,7 +36,7 @@ export interface RunnerPoolOptions {
   readonly onLine?: (line: RunnerLine) => void;
   readonly limits?: Partial<RunnerLimits>;
   /** Default: exponential back-off with jitter, crash loops probed slowly. */
-  readonly restarts?: RestartPolicy;
+  readonly restarts?: Pick<RestartBackoff, 'next'>;
   /** Path of the runner's program. Default: ours. */
   readonly program?: string;
 }
@@ -51,7 +52,7 @@ export function createRunnerPool(options: RunnerPoolOptions): RunnerPool {
 class ProcessPool implements RunnerPool {
   readonly #options: RunnerPoolOptions;
   readonly #limits: RunnerLimits;
-  readonly #restarts: RestartPolicy;
+  readonly #restarts: Pick<RestartBackoff, 'next'>;
   readonly #slots: readonly RunnerSlot[];
   readonly #processEvents: ProcessEvents;
   /** By id; the processes that exist. */
@@ -69,7 +70,7 @@ class ProcessPool implements RunnerPool {
   constructor(options: RunnerPoolOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_RUNNER_LIMITS, ...options.limits };
-    this.#restarts = options.restarts ?? new BackoffRestarts(options.random);
+    this.#restarts = options.restarts ?? new RestartBackoff(options.random);
     this.#slots = Array.from({ length: options.spec.runners.count }, (_, index) => emptySlot(index));
     this.#processEvents = {
       onReady: (runner, ready) => {

@@ -6,6 +6,7 @@ import {
   type CostProfile,
   GimbalError,
   type Instant,
+  type RunnerExit,
   type RunnerReady,
   type RunnerState,
   type RunnerView,
@@ -28,7 +29,6 @@ import { runFrameBytes, writeRun } from '../transport/run-frame.ts';
 import { LentReport } from './lent-report.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { OutputEstimate } from './output-estimate.ts';
-import type { RunnerExit } from './restart-policy.ts';
 import { type RunnerChild, startChild } from './runner-child.ts';
 import type { RunnerLimits } from './runner-limits.ts';
 
