@@ -136,6 +136,7 @@ class Stopping {
   #finish: (exitCode: ExitCode) => void = () => {};
   #isBroken = false;
   #exitCode: ExitCode = EXIT.ok;
+  #signal: NodeJS.Signals | undefined;
   #signalledAt = Number.NEGATIVE_INFINITY;
 
   constructor(stop: () => Promise<void>) {
@@ -164,12 +165,13 @@ class Stopping {
     this.#end();
   }
 
-  readonly #onSignal = (): void => {
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
     // A signal to the whole process group arrives twice, from the terminal and relayed by npm's script: it is one.
     const now = performance.now();
-    if (now - this.#signalledAt < SAME_SIGNAL_MS) return;
+    const isEcho = signal === this.#signal && now - this.#signalledAt < SAME_SIGNAL_MS;
+    this.#signal = signal;
     this.#signalledAt = now;
-    this.#end();
+    if (!isEcho) this.#end();
   };
 
   #end(): void {
