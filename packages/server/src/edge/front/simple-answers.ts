@@ -12,20 +12,6 @@ export function readingRoute(pattern: string, run: (request: EdgeRequest) => voi
   return { method: 'GET', pattern, protocol: 'native', errors: 'problem', run };
 }
 
-/** What the admin routes ask of the front. */
-export const adminAnswers = {
-  send(
-    request: EdgeRequest,
-    answer: { readonly contentType: string; readonly body: readonly Uint8Array[] },
-  ): void {
-    request.reply.send({ status: 200, ...answer });
-  },
-  json: answerJson,
-  fail(request: EdgeRequest, error: unknown): void {
-    request.reply.fail(error);
-  },
-};
-
 /** A document that is rarely new: answered with an ETag, and with 304 to those who have it. */
 export function answerDocument(
   request: EdgeRequest,
