@@ -89,7 +89,8 @@ describe('schemathesis', () => {
 
 function run(command: string, args: string[]): Promise<{ code: number | null; text: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    // Tools leave caches and reports where they run.
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: models.path });
     let text = '';
     const add = (chunk: Buffer): void => {
       text += chunk.toString('utf8');

@@ -3,6 +3,7 @@ import {
   type BatchReport,
   type Clock,
   type CostProfile,
+  type Criticality,
   Engine,
   type EngineDriver,
   type EngineVersionOptions,
@@ -75,8 +76,8 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   }
 
   /** Throws when a work of so many rows could not be done by the deadline. */
-  admit(key: string, rows: number, deadline: Instant): void {
-    this.#engine.admit(key, rows, { deadline, now: this.#clock.now() });
+  admit(key: string, ask: { rows: number; deadline: Instant; lane: Criticality }): void {
+    this.#engine.admit(key, ask.rows, { deadline: ask.deadline, lane: ask.lane, now: this.#clock.now() });
   }
 
   submit(work: Work<PendingWork>): void {

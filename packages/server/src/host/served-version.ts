@@ -169,7 +169,11 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const { clock, dispatcher, maxQueueMs } = this.#options;
     const budgetMs = Math.min(context.timeoutMs ?? this.#spec.deadlineMs, Number.MAX_SAFE_INTEGER);
     const deadline = context.receivedAt + budgetMs;
-    dispatcher.admit(this.key, 1, Math.min(deadline, context.receivedAt + maxQueueMs));
+    dispatcher.admit(this.key, {
+      rows: 1,
+      deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
+      lane: context.criticality,
+    });
     this.openCalls += 1;
     return new HostCall(this, context, { deadline, now: clock.now });
   }
