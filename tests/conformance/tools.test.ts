@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GimbalUnderTest } from '../harness/gimbal.ts';
@@ -90,7 +91,7 @@ describe('schemathesis', () => {
 function run(command: string, args: string[]): Promise<{ code: number | null; text: string }> {
   return new Promise((resolve, reject) => {
     // Tools leave caches and reports where they run.
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: models.path });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: tmpdir() });
     let text = '';
     const add = (chunk: Buffer): void => {
       text += chunk.toString('utf8');
