@@ -7,6 +7,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          sequence: { groupOrder: 0 },
           include: ['packages/*/src/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'],
           testTimeout: 20_000,
         },
@@ -14,6 +15,8 @@ export default defineConfig({
       {
         test: {
           name: 'system',
+          // After the unit tests, not beside them: real servers on two cores need both.
+          sequence: { groupOrder: 1 },
           include: ['tests/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,

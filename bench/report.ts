@@ -1,4 +1,5 @@
 import { cpus, release, totalmem } from 'node:os';
+import type { CancelledCost } from './cancelled.ts';
 import type { Job } from './jobs.ts';
 import type { BareResult, LoadMeasurement } from './measure.ts';
 import { canPin } from './pinned.ts';
@@ -19,6 +20,7 @@ export interface History {
   readonly imageModel: string;
   readonly startMs: number;
   readonly idlePssBytes: number | undefined;
+  readonly cancelled?: CancelledCost;
   readonly rows: readonly Row[];
 }
 

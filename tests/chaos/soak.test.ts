@@ -44,8 +44,37 @@ it('memory, descriptors and processes are flat over 200,000 requests', async () 
   expect(await server.metric('gimbal_arena_used_bytes')).toBe(0);
 }, 300_000);
 
+/** The JavaScript heap of the host over a run; its low points are what is alive after a collection. */
+class HeapSamples {
+  readonly #bytes: number[] = [];
+
+  /** Samples until told to stop. */
+  start(): () => Promise<void> {
+    let stopped = false;
+    const loop = async (): Promise<void> => {
+      while (!stopped) {
+        this.#bytes.push(await server.metric('nodejs_heap_size_used_bytes'));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    };
+    const done = loop();
+    return async () => {
+      stopped = true;
+      await done;
+    };
+  }
+
+  /** Low point of the last third over that of the first. */
+  get growthBytes(): number {
+    const third = Math.floor(this.#bytes.length / 3);
+    expect(third).toBeGreaterThan(10);
+    return Math.min(...this.#bytes.slice(-third)) - Math.min(...this.#bytes.slice(0, third));
+  }
+}
+
 /** At least `count` requests, good and bad mixed, in slices of two seconds. */
-async function send(count: number): Promise<void> {
+async function send(count: number, heap?: HeapSamples): Promise<void> {
+  const stop = heap?.start();
   const good = join(scratch, 'good.json');
   const bad = join(scratch, 'bad.json');
   writeFileSync(good, JSON.stringify({ input: Array.from({ length: 64 }, (_, index) => index % 17) }));
@@ -69,5 +98,6 @@ async function send(count: number): Promise<void> {
     expect(result.failures).toEqual({ timeout: 0, connect: 0, reset: 0, 'wrong-answer': 0 });
     sent += Object.values(result.statuses).reduce((sum, each) => sum + each, 0);
   }
+  await stop?.();
   expect(sent).toBeGreaterThanOrEqual(count);
 }

@@ -83,6 +83,8 @@ describe('schemathesis', () => {
         ...['--exclude-path-regex', 'repository/models'],
       ]);
       expect(code, text.slice(-6000)).toBe(0);
+      expect((await server.runners()).every((runner) => runner.restarts === 0)).toBe(true);
+      expect(await server.metric('gimbal_inflight')).toBe(0);
     },
     600_000,
   );
