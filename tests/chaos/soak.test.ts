@@ -9,7 +9,7 @@ import { ModelFolder } from '../harness/models.ts';
 
 /** Requests of the measured part; the warm-up before it lets heaps and arenas reach their working size. */
 const REQUESTS = 200_000;
-const WARMUP_REQUESTS = 40_000;
+const WARMUP_REQUESTS = 200_000;
 const MIB = 2 ** 20;
 
 let models: ModelFolder;
