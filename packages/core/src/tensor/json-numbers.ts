@@ -260,9 +260,10 @@ export class JsonNumbers {
     if (scan.at - start > MAX_WHOLE_CHARACTERS) throw this.#outOfRange(scan, start);
     const value = Number(text);
     if (Number.isSafeInteger(value)) {
-      // `5.0` is whole; past 15 digits a fraction could hide in the rounding.
+      // `5.0` is whole; past 15 digits a fraction could hide in the rounding, and `1e-400` is not 0.
       const isPlain = isWholeText(text) || text.length <= MAX_EXACT_DIGITS + 1;
-      if (isPlain && value >= this.#min && value <= this.#max) return value;
+      const isRoundedAway = value === 0 && /^[^eE]*[1-9]/.test(text);
+      if (isPlain && !isRoundedAway && value >= this.#min && value <= this.#max) return value;
       throw this.#outOfRange(scan, start);
     }
     if ((datatype !== 'INT64' && datatype !== 'UINT64') || !isWholeText(text))

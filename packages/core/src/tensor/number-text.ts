@@ -10,7 +10,7 @@ const MAX_EXACT_POWER = 22;
 const POWERS = Float64Array.from({ length: MAX_EXACT_POWER + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
 /** Decimal exponents written without `e`, as JavaScript does. */
-const MIN_PLAIN_EXPONENT = -7;
+const MIN_PLAIN_EXPONENT = -6;
 const MAX_PLAIN_EXPONENT = 20;
 
 /** Decimal exponents of float32 values that are scaled by exact powers only. */

@@ -1,4 +1,4 @@
-import { byteSizeOf, type Datatype, elementCount, fromHalf, type VersionSpec } from '@gimbal/core';
+import { byteSizeOf, type Datatype, elementCount, fromHalf, JsonText, type VersionSpec } from '@gimbal/core';
 
 /** A whole output, as `infer-answer.ts` has it. */
 interface Scores {
@@ -12,6 +12,8 @@ interface Classes {
   readonly shape: readonly number[];
   readonly pieces: readonly Uint8Array[];
 }
+
+const text = new JsonText();
 
 /**
  * The classification extension: of each row the `count` largest elements as BYTES `value:index[:label]`, largest first.
@@ -31,10 +33,10 @@ export function classify({ spec, shape, pieces }: Scores, count: number, version
     );
     const order = values
       .map((_, index) => index)
-      .sort((left, right) => Number(values[right]) - Number(values[left]) || left - right);
+      .sort((left, right) => descending(values[left] ?? 0, values[right] ?? 0) || left - right);
     for (const index of order.slice(0, kept)) {
       const label = labels === undefined ? '' : `:${labels[index]}`;
-      strings.push(Buffer.from(`${values[index]}:${index}${label}`));
+      strings.push(Buffer.from(`${textOf(values[index] ?? 0, spec.datatype)}:${index}${label}`));
     }
   }
   const elements = strings.flatMap((string) => {
@@ -49,13 +51,27 @@ export function classify({ spec, shape, pieces }: Scores, count: number, version
   };
 }
 
+/** Largest first, NaN last; a subtraction would make equals of 64-bit integers past 2^53. */
+function descending(left: number | bigint, right: number | bigint): number {
+  if (left > right) return -1;
+  if (left < right) return 1;
+  return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
+}
+
+/** Of float32 the shortest decimal that is the same float32, not the digits of the double it was widened to. */
+function textOf(value: number | bigint, datatype: Datatype): string {
+  if (datatype !== 'FP32' || typeof value === 'bigint' || !Number.isFinite(value)) return `${value}`;
+  text.begin();
+  text.float32(value);
+  return Buffer.from(text.finish()).toString('latin1');
+}
+
 function elementAt(bytes: Uint8Array, datatype: Datatype, index: number): number | bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const at = index * byteSizeOf(datatype);
   switch (datatype) {
     case 'FP32':
-      // The shortest decimal that is the same float32.
-      return Number(view.getFloat32(at, true).toPrecision(7));
+      return view.getFloat32(at, true);
     case 'FP64':
       return view.getFloat64(at, true);
     case 'FP16':

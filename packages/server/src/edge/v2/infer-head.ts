@@ -212,7 +212,7 @@ function timeoutOf(parameters: Parameters): number | undefined {
   const timeout = parameters.get('timeout');
   if (timeout === undefined) return undefined;
   const micros = typeof timeout === 'string' ? Number(timeout) : timeout;
-  if (typeof micros !== 'number' || !(micros >= 0)) {
+  if (typeof micros !== 'number' || !(micros >= 0 && micros < Number.POSITIVE_INFINITY)) {
     throw malformed(`the parameter "timeout" is ${JSON.stringify(timeout)}, expected microseconds`);
   }
   // As Triton has it, 0 is no time limit.

@@ -71,7 +71,8 @@ class InferRequest {
     }
     const jsonLength = jsonLengthOf(
       head.header(LENGTH_HEADER),
-      coding === undefined ? contentLength : undefined,
+      // Memory is taken for so many bytes: where the body's length is not known, its limit bounds them.
+      (coding === undefined ? contentLength : undefined) ?? maxBodyBytes,
     );
     this.#call = this.#ports.inference.open(this.#version, this.#context);
     reply.onAbort(this.#close);
@@ -247,13 +248,12 @@ function described(
 }
 
 /** Undefined without the header: the body is JSON alone. */
-function jsonLengthOf(header: string | undefined, bodyLength: number | undefined): number | undefined {
+function jsonLengthOf(header: string | undefined, mostBytes: number): number | undefined {
   if (header === undefined) return undefined;
   const length = /^\d{1,15}$/.test(header.trim()) ? Number(header) : Number.NaN;
-  if (Number.isNaN(length) || length > (bodyLength ?? Number.MAX_SAFE_INTEGER)) {
-    const most = bodyLength === undefined ? '' : ` of at most ${bodyLength}, the body's length`;
+  if (Number.isNaN(length) || length > mostBytes) {
     throw malformed(
-      `the header Inference-Header-Content-Length is "${header.slice(0, 64)}", expected a number of bytes${most}`,
+      `the header Inference-Header-Content-Length is "${header.slice(0, 64)}", expected a number of bytes of at most ${mostBytes}, the body's length`,
     );
   }
   return length;
