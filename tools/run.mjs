@@ -84,7 +84,8 @@ async function install() {
 function run(command, args, shell = false) {
   const path = `${join(ROOT, 'node_modules', '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
   return new Promise((resolve) => {
-    const env = { ...process.env, PATH: path };
+    // A server whose starter was killed alone drains and ends: see "endWithParent" in the serve verb.
+    const env = { ...process.env, PATH: path, GIMBAL_END_WITH_PARENT: String(process.pid) };
     const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', shell, env });
     let relayedAt = 0;
     const relay = (signal) => {

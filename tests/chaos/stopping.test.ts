@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { eventually, GimbalUnderTest, processesTitled } from '../harness/gimbal.ts';
+import { eventually, GimbalUnderTest, processesTitled, ROOT } from '../harness/gimbal.ts';
 import { SteadyLoad, TestClient } from '../harness/load.ts';
 import { ModelFolder } from '../harness/models.ts';
 
@@ -73,4 +76,37 @@ it('a second signal shortens the drain', async () => {
   await eventually('draining', async () => (await fetch(`${patient.http}/readyz`)).status === 503);
   patient.signal('SIGINT');
   expect(await patient.exited).toEqual({ code: 0, signal: null });
+});
+
+it('a server whose starting script was killed alone drains and ends', async () => {
+  // The script between: it starts the server as npm's script and the hand-over to a newer Node do.
+  const script = `
+    const { spawn } = require('node:child_process');
+    const env = { ...process.env, GIMBAL_END_WITH_PARENT: String(process.pid), GIMBAL_DRAIN_LAME_DUCK_MS: '0' };
+    spawn(process.execPath, ${JSON.stringify([
+      join(ROOT, 'packages/cli/src/main.ts'),
+      'serve',
+      models.path,
+      '--port',
+      '0',
+      '--admin-port',
+      '0',
+      '--json',
+    ])}, { stdio: 'inherit', env });`;
+  const starter = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ready = await new Promise<{ http: string; pid: number }>((resolve) => {
+    createInterface({ input: starter.stdout }).on('line', (line) => {
+      const event = JSON.parse(line) as { event: string; http: string; pid: number };
+      if (event.event === 'ready') resolve(event);
+    });
+  });
+  starter.kill('SIGKILL');
+  await eventually('the server is gone', () => {
+    try {
+      process.kill(ready.pid, 0);
+      return false;
+    } catch {
+      return true;
+    }
+  });
 });

@@ -33,7 +33,11 @@ function handOver() {
     process.exitCode = 2;
     return;
   }
-  const child = spawn(newer, [MAIN, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(newer, [MAIN, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    // Whoever kills this process alone must not leave a server behind that nobody sees.
+    env: { ...process.env, GIMBAL_END_WITH_PARENT: String(process.pid) },
+  });
   const relay = (signal) => {
     // Ctrl+C reaches every process of a terminal by itself; passed on, it would count as a second one, which hurries.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);

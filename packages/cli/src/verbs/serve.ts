@@ -11,6 +11,7 @@ import type { Verb, VerbContext } from '../verb.ts';
 
 /** Two signals within this time are one that came on two ways. */
 const SAME_SIGNAL_MS = 500;
+const PARENT_WATCH_MS = 500;
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 interface Options {
@@ -68,6 +69,7 @@ async function serveModels(
   // A signal while models load waits for the host, which then stops at once; a second one hurries it.
   const stopping = new Stopping(() => starting.then((started) => started.stop()));
   stopping.listen();
+  if (context.environment.GIMBAL_END_WITH_PARENT === String(process.ppid)) stopping.endWithParent();
   try {
     host = await starting;
     screen.hostStarted();
@@ -156,6 +158,17 @@ class Stopping {
     for (const signal of STOP_SIGNALS) process.off(signal, this.#onSignal);
     process.off('uncaughtException', this.#onBug);
     process.off('unhandledRejection', this.#onBug);
+  }
+
+  /** The script that started us passes signals on; when it was killed itself, nobody else tells us. */
+  endWithParent(): void {
+    const parent = process.ppid;
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      this.#end();
+    }, PARENT_WATCH_MS);
+    watch.unref();
   }
 
   /** Not one model can be served: there is nothing to stay up for. */

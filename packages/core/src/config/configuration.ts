@@ -173,11 +173,12 @@ type Fields = z.output<
 function brokenRelations(configuration: Fields): BrokenRelation[] {
   const { batching, deadline, drain, limits, models } = configuration;
   const broken: BrokenRelation[] = [...clashingPorts(configuration)];
-  if (limits.arenaBytes < limits.maxBodyBytes) {
+  for (const name of ['arenaBytes', 'maxCollectedBytes'] as const) {
+    if (limits[name] >= limits.maxBodyBytes) continue;
     broken.push({
-      path: ['limits', 'arenaBytes'],
+      path: ['limits', name],
       expected: `at least limits.maxBodyBytes (${formatByteSize(limits.maxBodyBytes)}), so that the largest body has room`,
-      got: formatByteSize(limits.arenaBytes),
+      got: formatByteSize(limits[name]),
     });
   }
   const durations = [

@@ -59,6 +59,12 @@ export const limitsSection = section('What clients may cost; every bound on thei
     description: 'Bytes of one body, after decompression.',
     reason: 'The limit of Triton (64 MiB): clients of the V2 protocol know it.',
   }),
+  maxCollectedBytes: field(byteSize({ min: 1 * MIB, max: 1024 * GIB }), {
+    default: 256 * MIB,
+    description:
+      'Memory for bodies that are being collected before they are read, over all connections; beyond it, 503. Pictures, raw tensors and the binary tensors of V2 go to the arena instead.',
+    reason: 'Four of the largest bodies; without it, clients that never end their bodies fill the machine.',
+  }),
   maxInputs: field(integer({ min: 1, max: 100_000 }), {
     default: 256,
     description: 'Inputs in one native request (`inputs`, files of a form, `items`).',

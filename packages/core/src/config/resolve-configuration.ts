@@ -35,7 +35,12 @@ export type ResolvedConfiguration =
   | { readonly ok: false; readonly problems: readonly OriginatedProblem[] };
 
 /** Variables with our prefix that mean something else: read by the command line itself. */
-const OTHER_VARIABLES = new Set(['GIMBAL_CONFIG', 'GIMBAL_URL', 'GIMBAL_ADMIN_URL']);
+const OTHER_VARIABLES = new Set([
+  'GIMBAL_CONFIG',
+  'GIMBAL_URL',
+  'GIMBAL_ADMIN_URL',
+  'GIMBAL_END_WITH_PARENT',
+]);
 
 /** Kubernetes gives each pod such variables for a service named "gimbal". */
 const KUBERNETES_VARIABLE = /^GIMBAL_(SERVICE_(HOST|PORT)|PORT)(_|$)/;

@@ -50,6 +50,14 @@ export class CostModel {
     return (this.#line.fixedMs + this.#line.perRowMs * rows) * this.#factor;
   }
 
+  /**
+   * What a run can hardly be faster than: half of the profile, or of what was learned when that is less. Beside an idle
+   * runner only works that can't make this are refused, so that a model that was measured too slow can learn.
+   */
+  leastMs(rows: number): number {
+    return ((this.#line.fixedMs + this.#line.perRowMs * rows) * Math.min(1, this.#factor)) / 2;
+  }
+
   observed(rows: number, tookMs: number): void {
     const expectedMs = this.predictedMs(rows);
     if (!(expectedMs > 0 && tookMs >= 0)) return;

@@ -49,6 +49,27 @@ describe('Engine, deadlines', () => {
     expect(host.batches).toHaveLength(1);
   });
 
+  it('refuses at once what can not be done in time, but for one in a while', () => {
+    const host = aHost({ profile: { ...PROFILE, fixedMs: 400 } });
+    host.submit({ timeoutMs: 100 });
+    host.advance(1);
+    host.finish();
+    const refused = host.submit({ timeoutMs: 100 });
+    expect(codeOf(host, refused)).toBe('DEADLINE_EXCEEDED');
+    host.advance(2000);
+    const tried = host.submit({ timeoutMs: 100 });
+    expect(codeOf(host, tried)).not.toBe('DEADLINE_EXCEEDED');
+  });
+
+  it('never gives an answer that came after its deadline', () => {
+    const host = aHost({ profile: PROFILE });
+    const late = host.submit({ timeoutMs: 40 });
+    host.advance(0);
+    host.stall(R1, 60);
+    host.finish();
+    expect(codeOf(host, late)).toBe('DEADLINE_EXCEEDED');
+  });
+
   it('never runs what has less time than one batch while others wait', () => {
     const host = aHost({ profile: PROFILE });
     host.submit();

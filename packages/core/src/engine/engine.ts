@@ -191,7 +191,8 @@ export class Engine<Payload> {
       const partReport = report.parts[index] ?? MISSING_PART;
       work.reported.push({ firstRow: part.firstRow, report: partReport });
       if (work.status === 'running' && work.openParts === 0) {
-        this.#settle(work, done(work, { batch, report, now }));
+        if (work.deadline <= now) this.#expire(work, 'the deadline passed while the model ran');
+        else this.#settle(work, done(work, { batch, report, now }));
       } else if (!partReport.ok) {
         // The work can't succeed any more: its other rows need not be run.
         this.#end(work, { kind: 'failed', error: failureOf(partReport) });
@@ -230,7 +231,7 @@ export class Engine<Payload> {
       const waitMs = pool.predictedWaitMs(ask.lane, now);
       return tooManyBytes({ queued: queuedBytes, limit: maxQueuedBytes }, waitMs);
     }
-    if (pool.idle) return pool;
+    if (pool.idle) return pool.takesBesideIdle(ask, now) ? pool : expired(HOPELESS);
     const finish = pool.predictedFinish(ask, now);
     return finish > ask.deadline ? tooLate(finish - ask.deadline) : pool;
   }
@@ -287,6 +288,8 @@ export class Engine<Payload> {
     this.#driver.drained(ladder.version);
   }
 }
+
+const HOPELESS = 'one run takes longer than the deadline leaves';
 
 /** A runner that says less than it was asked is at fault itself, not the work. */
 const MISSING_PART: PartReport = {

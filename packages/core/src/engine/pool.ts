@@ -12,6 +12,8 @@ import type { Work } from './work.ts';
 
 /** Weight of the newest gap between arrivals. */
 const GAP_LEARNING_RATIO = 0.1;
+/** A work that can hardly be done in time is tried no more often than this. */
+const TRIAL_EVERY_MS = 1000;
 /**
  * Batches that one runner may have. 1: it runs one thing at a time, and what waits in the queue can still be batched
  * better, expired and cancelled. More hides the doorbell's latency where a run is about as short.
@@ -47,6 +49,7 @@ export class Pool<Payload> {
   #lastArrival: Instant = -NEVER;
   #idleSince: Instant = NEVER;
   #lingerUntil: Instant = NEVER;
+  #nextTrialAt: Instant = -NEVER;
 
   constructor(options: PoolOptions) {
     this.options = options;
@@ -86,6 +89,15 @@ export class Pool<Payload> {
     return this.queue.works === 0 && this.#runners.hasIdle;
   }
 
+  /**
+   * Whether a work is worth starting beside an idle runner: one that can't be done in time is not, but for one in a while,
+   * from which a model that was measured too slow learns.
+   */
+  takesBesideIdle(ask: { readonly rows: number; readonly deadline: Instant }, now: Instant): boolean {
+    const leastMs = this.cost.leastMs(Math.min(ask.rows, this.#maxRows));
+    return now + leastMs < ask.deadline || now >= this.#nextTrialAt;
+  }
+
   /** After `next` gave nothing: when it wants to be asked again though nothing happens; NEVER for not at all. */
   get lingerUntil(): Instant {
     return this.#lingerUntil;
@@ -112,6 +124,7 @@ export class Pool<Payload> {
   }
 
   enqueue(work: Work<Payload>, now: Instant): void {
+    if (now + this.cost.leastMs(1) >= work.deadline) this.#nextTrialAt = now + TRIAL_EVERY_MS;
     if (this.#lastArrival > -NEVER) {
       const gapMs = (now - this.#lastArrival) / Math.max(1, work.rows);
       this.#gapMs = this.#gapMs === NEVER ? gapMs : this.#gapMs + GAP_LEARNING_RATIO * (gapMs - this.#gapMs);

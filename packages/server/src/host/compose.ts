@@ -1,4 +1,4 @@
-import type { CatalogueEntry, VersionSpec } from '@gimbal/core';
+import type { CatalogueEntry, GimbalError, VersionSpec } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
@@ -18,6 +18,7 @@ import { Drain } from './drain.ts';
 import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
 import { publicRoutes } from './public-routes.ts';
+import { logRunner } from './runner-log.ts';
 import { type PoolFactory, ServedVersion } from './served-version.ts';
 import { systemClock, systemRandom } from './system-ports.ts';
 import { metricSources, runnerReports } from './telemetry-sources.ts';
@@ -162,7 +163,10 @@ class Composition {
       scanIntervalMs: models.scanIntervalMs,
       mode: 'events',
       onChanges: (changes) => this.#catalogue.apply(changes),
-      onTrouble: (error) => this.#telemetry.log.warn('Cannot read the model repository', { err: error }),
+      onTrouble: (error) =>
+        this.#telemetry.log.warn('Cannot read the model repository; what is loaded serves on', {
+          reason: reasonOf(error),
+        }),
     });
   }
 
@@ -182,6 +186,7 @@ class Composition {
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
       loadGate: this.#loadGate,
+      onNotice: (of, notice) => logRunner(this.#telemetry.log, of, notice),
     });
   }
 
@@ -203,6 +208,7 @@ class Composition {
     return {
       onLoading: ({ model, version }) => this.#onEvent({ event: 'model', model, version, state: 'loading' }),
       onReady: ({ spec: { model, version }, loadMs }) => {
+        this.#telemetry.log.info('A version is ready', { model, version, load_ms: Math.round(loadMs) });
         this.#telemetry.metrics.loaded({ model, version, durationMs: loadMs });
         this.#onEvent({ event: 'model', model, version, state: 'ready' });
       },
@@ -210,7 +216,10 @@ class Composition {
         this.#telemetry.log.error('Cannot load a version', { model, version, err: error });
         this.#onEvent({ event: 'model', model, version, state: 'unavailable', reason: error.message });
       },
-      onRetired: ({ model, version }) => this.#onEvent({ event: 'model', model, version, state: 'unloaded' }),
+      onRetired: ({ model, version }) => {
+        this.#telemetry.log.info('A version was unloaded', { model, version });
+        this.#onEvent({ event: 'model', model, version, state: 'unloaded' });
+      },
     };
   }
 
@@ -283,6 +292,12 @@ class Composition {
 function hangFloorMs({ signature }: VersionSpec): number {
   const fixed = signature.inputs.every(({ shape }) => shape.slice(1).every((length) => length >= 0));
   return fixed ? 1_000 : 10_000;
+}
+
+/** The operating system's own code says more than a general message. */
+function reasonOf(error: GimbalError): string {
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : error.message;
 }
 
 function urlOf(host: string, port: number): string {

@@ -21,6 +21,7 @@ function aVersion(dispatcher: Dispatcher, key: string, clock: Clock = systemCloc
     clock,
     maxQueueMs: 1000,
     loadGate: new LoadGate(1),
+    onNotice: () => {},
     createPool: ({ spec, events }) => {
       const pool = new FakeRunnerPool(spec, events);
       pools.push(pool);

@@ -38,6 +38,14 @@ export type PoolFactory = (request: {
   events: PoolEvents;
 }) => RunnerPool;
 
+/** What happened to the runners of a version, for the log. */
+export type RunnerNotice =
+  | { readonly kind: 'ready'; readonly variant: string; readonly runner: string; readonly device: string }
+  | { readonly kind: 'retiring'; readonly variant: string; readonly runner: string }
+  | { readonly kind: 'lost'; readonly variant: string; readonly runner: string; readonly error: GimbalError }
+  | { readonly kind: 'faulted'; readonly variant: string; readonly error: GimbalError }
+  | { readonly kind: 'recovered'; readonly variant: string };
+
 export interface ServedVersionOptions {
   /** Unique for each load: a reload of the same version has another. */
   readonly key: string;
@@ -48,6 +56,7 @@ export interface ServedVersionOptions {
   readonly createPool: PoolFactory;
   readonly maxQueueMs: number;
   readonly loadGate: LoadGate;
+  readonly onNotice: (spec: VersionSpec, notice: RunnerNotice) => void;
 }
 
 interface Variant {
@@ -264,12 +273,26 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   #events(rung: number): PoolEvents {
     const { dispatcher } = this.#options;
     const place = (runnerId: string): RunnerPlace => ({ version: this.key, rung, runnerId });
+    const variant = this.#spec.variants[rung]?.name ?? '';
+    const tell = (notice: RunnerNotice): void => this.#options.onNotice(this.#spec, notice);
     return {
-      onReady: (id, ready) => this.#runnerReady(place(id), ready),
-      onRetiring: (id) => dispatcher.runnerRetiring(place(id)),
-      onLost: (id, error) => dispatcher.runnerLost(place(id), error),
+      onReady: (id, ready) => {
+        tell({ kind: 'ready', variant, runner: id, device: ready.device });
+        this.#runnerReady(place(id), ready);
+      },
+      onRetiring: (id) => {
+        tell({ kind: 'retiring', variant, runner: id });
+        dispatcher.runnerRetiring(place(id));
+      },
+      onLost: (id, error) => {
+        tell({ kind: 'lost', variant, runner: id, error });
+        dispatcher.runnerLost(place(id), error);
+      },
       onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
-      onFault: (error) => this.#faulted(rung, error),
+      onFault: (error) => {
+        tell(error ? { kind: 'faulted', variant, error } : { kind: 'recovered', variant });
+        this.#faulted(rung, error);
+      },
     };
   }
 

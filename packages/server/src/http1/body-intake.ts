@@ -1,4 +1,5 @@
 import { GimbalError, unreachable } from '@gimbal/core';
+import type { BodyMemory } from './body-memory.ts';
 import { type ByteWindow, NO_BYTES } from './byte-window.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import type { BodySink } from './exchange.ts';
@@ -18,6 +19,7 @@ type OnFail = (error: GimbalError) => void;
 
 /** Takes the body of one request after another off a connection: framing, limit, and who gets it. */
 export class BodyIntake {
+  readonly #memory: BodyMemory;
   #mode: Mode = 'unasked';
   #state: 'open' | 'ended' | 'failed' = 'ended';
   #isChunked = false;
@@ -30,6 +32,10 @@ export class BodyIntake {
   #onFail: OnFail | undefined;
   #sink: BodySink | undefined;
   #collected: Buffer | undefined;
+
+  constructor(memory: BodyMemory) {
+    this.#memory = memory;
+  }
 
   begin(head: HttpHead): void {
     this.#mode = 'unasked';
@@ -163,17 +169,25 @@ export class BodyIntake {
     const at = this.#receivedBytes - (end - start);
     let collected = this.#collected;
     if (!collected || collected.length < this.#receivedBytes) {
-      collected = this.#grown(collected, at);
-      this.#collected = collected;
+      const grown = this.#grown(collected, at);
+      if (!grown) {
+        this.fail(outOfMemory());
+        return;
+      }
+      collected = grown;
+      this.#collected = grown;
     }
     bytes.copy(collected, at, start, end);
   }
 
-  #grown(collected: Buffer | undefined, used: number): Buffer {
+  /** Undefined when the server's memory for bodies is used up. */
+  #grown(collected: Buffer | undefined, used: number): Buffer | undefined {
     const first = this.#isChunked ? FIRST_CHUNKED_BYTES : FIRST_COLLECTED_BYTES;
     const mostBytes = this.#isChunked ? this.#limitBytes : this.#receivedBytes + this.#remaining;
     const wanted = Math.max(first, this.#receivedBytes, 2 * (collected?.length ?? 0));
-    const grown = Buffer.allocUnsafeSlow(Math.min(wanted, mostBytes));
+    const size = Math.min(wanted, mostBytes);
+    if (!this.#memory.take(size - (collected?.length ?? 0))) return undefined;
+    const grown = Buffer.allocUnsafeSlow(size);
     collected?.copy(grown, 0, 0, used);
     return grown;
   }
@@ -208,8 +222,17 @@ export class BodyIntake {
     this.#onBody = undefined;
     this.#onFail = undefined;
     this.#sink = undefined;
+    if (this.#collected) this.#memory.give(this.#collected.length);
     this.#collected = undefined;
   }
+}
+
+function outOfMemory(): GimbalError {
+  return new GimbalError(
+    'OVERLOADED',
+    'Cannot read the body: the memory for bodies that are arriving is full, expected room for one more',
+    { retryAfterMs: 1000 },
+  );
 }
 
 function tooLarge(limitBytes: number, length?: number): GimbalError {

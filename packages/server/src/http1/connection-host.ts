@@ -1,4 +1,5 @@
 import type { GimbalError, Instant } from '@gimbal/core';
+import type { BodyMemory } from './body-memory.ts';
 import type { ExchangeListener, HeaderLines, HttpLimits } from './exchange.ts';
 
 /** Numbers for metrics; all but `open` only grow. */
@@ -26,6 +27,8 @@ export interface ConnectionHost {
   readonly limits: HttpLimits;
   readonly counters: ConnectionCounters;
   readonly listener: ExchangeListener;
+  /** Shared by all connections. */
+  readonly bodyMemory: BodyMemory;
   now(): Instant;
   dateLine(): HeaderLines;
   /** Whether answers end their connections: draining, or no longer listening. */

@@ -51,7 +51,7 @@ export class Connection implements ByteReceiver, ExchangePort {
   readonly #socket: Socket;
   readonly #parser: HeadParser;
   readonly #writer: AnswerWriter;
-  readonly #body = new BodyIntake();
+  readonly #body: BodyIntake;
   readonly #held = new HeldBytes();
   readonly #window = emptyWindow();
   /** A head is held until it is complete. */
@@ -70,6 +70,7 @@ export class Connection implements ByteReceiver, ExchangePort {
   constructor(host: ConnectionHost, socket: Socket) {
     this.#host = host;
     this.#socket = socket;
+    this.#body = new BodyIntake(host.bodyMemory);
     this.#maxHeldBytes = Math.max(MAX_HELD_BYTES, host.limits.maxHeadBytes);
     this.#parser = new HeadParser(host.limits);
     this.#writer = new AnswerWriter(socket);

@@ -67,6 +67,8 @@ export interface HttpLimits {
   /** Time for a whole body: `bodyTimeoutMs` + its length at `minBodyBytesPerSecond`. */
   readonly bodyTimeoutMs: number;
   readonly minBodyBytesPerSecond: number;
+  /** Memory for bodies that are being collected, over all connections. */
+  readonly maxCollectedBytes: number;
   readonly keepAliveTimeoutMs: number;
   readonly maxConnections: number;
   readonly maxRequestsPerConnection: number;

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { randomInteger, SeededRandom } from '@gimbal/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { BodyIntake } from './body-intake.ts';
+import { BodyMemory } from './body-memory.ts';
 import { HeadParser } from './head-parser.ts';
 import { TEST_LIMITS } from './testing/test-server.ts';
 
@@ -71,7 +72,7 @@ afterAll(() => {
 function readByUs(bytes: Buffer): ReadRequest[] {
   const requests: ReadRequest[] = [];
   const parser = new HeadParser(TEST_LIMITS);
-  const intake = new BodyIntake();
+  const intake = new BodyIntake(new BodyMemory(1024 * 1024 * 1024));
   const window = { bytes, at: 0, end: bytes.length };
   while (window.at < window.end && parser.advance(window) === 'done') {
     const { head } = parser;

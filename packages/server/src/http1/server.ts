@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { type Clock, GimbalError, type Instant, NEVER } from '@gimbal/core';
+import { BodyMemory } from './body-memory.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionCounters, ConnectionHost, RenderedRefusal } from './connection-host.ts';
 import type { ExchangeListener, HeaderLines, HttpLimits } from './exchange.ts';
@@ -62,6 +63,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 class SocketServer implements HttpServer, ConnectionHost {
   readonly limits: HttpLimits;
   readonly listener: ExchangeListener;
+  readonly bodyMemory: BodyMemory;
   readonly counters: ConnectionCounters = {
     open: 0,
     accepted: 0,
@@ -90,6 +92,7 @@ class SocketServer implements HttpServer, ConnectionHost {
     this.#options = options;
     this.limits = options.limits;
     this.listener = options.listener;
+    this.bodyMemory = new BodyMemory(options.limits.maxCollectedBytes);
     this.#dateLine = new DateLine(options.clock);
     this.#lastNow = options.clock.now();
     this.#closed = new Promise((resolve) => {

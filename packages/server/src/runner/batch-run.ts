@@ -12,6 +12,7 @@ import { BrokenElements, rowsOf, type TensorView } from '../transport/tensor-row
 import { type BatchGroup, type BatchMember, groupMembers, groupOf } from './batch-group.ts';
 import { InputBatch, misfit, type PartTensors } from './input-batch.ts';
 import type { ModelSession } from './model-session.ts';
+import { hasNonFinite } from './non-finite.ts';
 import type { OnnxValue } from './onnx-binding.ts';
 import { OutputRows, outputInvalid } from './output-rows.ts';
 import { runFailure } from './run-failure.ts';
@@ -183,7 +184,7 @@ export class BatchRun {
     this.#runGroup(groupOf(members.slice(middle), collated));
   }
 
-  #finish({ part, index, rows, prepared }: BatchMember, whole: OutputRows, first: number): void {
+  #finish({ part, index, rows, prepared, tensors }: BatchMember, whole: OutputRows, first: number): void {
     const { adapter, spec } = this.#model;
     try {
       const outputs = whole.cut(first, rows);
@@ -192,12 +193,30 @@ export class BatchRun {
         return;
       }
       const broken = spec.nonFiniteOutputs === 'error' ? whole.firstNonFinite(outputs) : undefined;
-      if (broken !== undefined) throw outputInvalid(`the output "${broken}" has NaN or Infinity in it`);
+      if (broken !== undefined) {
+        const given = this.#nonFiniteInput(tensors);
+        if (given !== undefined) {
+          this.#fail(
+            index,
+            invalidInput(`the input "${given}" has NaN or Infinity in it, and so has the output`),
+          );
+          return;
+        }
+        throw outputInvalid(`the output "${broken}" has NaN or Infinity in it`);
+      }
       const json = adapter.answer(outputs, rows, part.parameters, prepared);
       this.#results[index] = { kind: 'answer', json };
     } catch (error) {
       this.#fail(index, this.#failureOf(error));
     }
+  }
+
+  /** A model that gives NaN for NaN is right: the input is at fault. */
+  #nonFiniteInput(tensors: PartTensors): string | undefined {
+    return this.#model.signature.inputs.find(({ datatype }, index) => {
+      const tensor = tensors[index];
+      return tensor !== undefined && hasNonFinite(tensor, datatype);
+    })?.name;
   }
 
   #failureOf(error: unknown): PartFailure {

@@ -1,8 +1,10 @@
-import { GimbalError } from '@gimbal/core';
+import { type Block, GimbalError } from '@gimbal/core';
 import type { BodySink } from '../../http1/exchange.ts';
 import type { PlannedInput } from './infer-inputs.ts';
 
 export interface SinkSteps {
+  /** Memory for JSON that does not come in one piece: the call's, so that it counts and returns with it. */
+  hold(byteLength: number): Block;
   /** The JSON is complete: check it, take memory. Returns the binary inputs in the order of their bytes. */
   onHead(json: Uint8Array): readonly PlannedInput[];
   onComplete(): void;
@@ -17,7 +19,7 @@ export class InferSink implements BodySink {
   readonly #steps: SinkSteps;
   readonly #jsonLength: number;
   /** The JSON so far, when it did not come in one piece. */
-  #held: Uint8Array | undefined;
+  #held: Block | undefined;
   #heldLength = 0;
   #inputs: readonly PlannedInput[] | undefined;
   #current = 0;
@@ -68,12 +70,13 @@ export class InferSink implements BodySink {
       this.#inputs = this.#steps.onHead(bytes.subarray(0, missing));
       return bytes.subarray(missing);
     }
-    this.#held ??= new Uint8Array(this.#jsonLength);
+    this.#held ??= this.#steps.hold(this.#jsonLength);
+    const held = this.#held;
     const taken = bytes.subarray(0, missing);
-    this.#held.set(taken, this.#heldLength);
+    held.bytes.set(taken, this.#heldLength);
     this.#heldLength += taken.length;
     if (this.#heldLength < this.#jsonLength) return bytes.subarray(bytes.length);
-    this.#inputs = this.#steps.onHead(this.#held);
+    this.#inputs = this.#steps.onHead(held.bytes);
     this.#held = undefined;
     return bytes.subarray(missing);
   }

@@ -1,4 +1,5 @@
 import {
+  type Block,
   type Call,
   type CallContext,
   GimbalError,
@@ -25,6 +26,8 @@ import { rawHead } from './raw-request.ts';
 
 /** Says where the JSON of a body ends; decides alone whether there are binary tensors, never the Content-Type. */
 const LENGTH_HEADER = 'inference-header-content-length';
+/** The client has left: what still arrives is dropped. */
+const GONE: Block = { span: { offset: 0, byteLength: 0 }, bytes: new Uint8Array(0) };
 const NO_PARAMETERS = { topK: 0, threshold: 0 };
 const NOT_RUN: Omit<Inferred, 'variant'> = {
   rung: 0,
@@ -44,6 +47,7 @@ class InferRequest {
   readonly #version: VersionView;
   #context: CallContext;
   #call: Call | undefined;
+  #outgrown: Call | undefined;
   #head: InferHead | undefined;
   #inputs: readonly PlannedInput[] = [];
   #rows = 1;
@@ -127,6 +131,7 @@ class InferRequest {
 
   #sink(jsonLength: number): InferSink {
     return new InferSink(jsonLength, {
+      hold: (byteLength) => (this.#call ? this.#call.reserve(byteLength) : GONE),
       onHead: (json) => (this.#call ? this.#prepare(json) : []),
       onComplete: () => this.#submit(),
       onFail: this.#fail,
@@ -140,6 +145,7 @@ class InferRequest {
     this.#accept(head);
     const call = this.#call as Call;
     this.#inputs = placeInputs(json, head, this.#version.spec.signature, { call, maxDepth: maxJsonDepth });
+    this.#closeOutgrown();
     return this.#inputs.filter(({ head: input }) => input.source.kind === 'binary');
   }
 
@@ -149,6 +155,7 @@ class InferRequest {
     this.#accept(head);
     const block = (this.#call as Call).reserve(bytes.length);
     block.bytes.set(bytes);
+    this.#closeOutgrown();
     const input = head.inputs[0];
     if (input) this.#inputs = [{ head: input, index: 0, block }];
     this.#submit();
@@ -166,8 +173,15 @@ class InferRequest {
     if (context === this.#context) return;
     // The body brought a smaller budget than the head: admission is asked again with it.
     this.#context = context;
-    this.#close();
+    this.#outgrown = this.#call;
     this.#call = this.#ports.inference.open(this.#version, context);
+  }
+
+  /** The call with the larger budget: the JSON may lie in its memory until it has been read. */
+  #closeOutgrown(): void {
+    const call = this.#outgrown;
+    this.#outgrown = undefined;
+    call?.close();
   }
 
   #submit(): void {
@@ -218,6 +232,8 @@ class InferRequest {
     const call = this.#call;
     this.#call = undefined;
     call?.close();
+    if (this.#outgrown !== call) this.#closeOutgrown();
+    this.#outgrown = undefined;
   };
 
   readonly #fail = (error: unknown): void => {

@@ -12,6 +12,7 @@ export const TEST_LIMITS: HttpLimits = {
   keepAliveTimeoutMs: 75_000,
   maxConnections: 100,
   maxRequestsPerConnection: 1_000_000,
+  maxCollectedBytes: 64 * 1024 * 1024,
   writeTimeoutMs: 30_000,
 };
 

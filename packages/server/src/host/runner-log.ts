@@ -1,0 +1,35 @@
+import { unreachable, type VersionSpec } from '@gimbal/core';
+import type { Log } from '../telemetry/log.ts';
+import type { RunnerNotice } from './served-version.ts';
+
+/** One line for each thing that happens to a runner: what was lost at 3:00 must be in the log, also when it was idle. */
+export function logRunner(log: Log, { model, version }: VersionSpec, notice: RunnerNotice): void {
+  const place = { model, version, variant: notice.variant };
+  switch (notice.kind) {
+    case 'ready':
+      log.info('A runner is ready', { ...place, runner: notice.runner, device: notice.device });
+      break;
+    case 'retiring':
+      log.info('A runner gets no more work: it is replaced or stopped', { ...place, runner: notice.runner });
+      break;
+    case 'lost': {
+      const fields = {
+        ...place,
+        runner: notice.runner,
+        code: notice.error.code,
+        reason: notice.error.message,
+      };
+      if (notice.error.code === 'DRAINING') log.info('A runner has stopped', fields);
+      else log.warn('A runner was lost; another is started', fields);
+      break;
+    }
+    case 'faulted':
+      log.error('A variant has no working runner', { ...place, reason: notice.error.message });
+      break;
+    case 'recovered':
+      log.info('A variant works again', place);
+      break;
+    default:
+      unreachable(notice);
+  }
+}
