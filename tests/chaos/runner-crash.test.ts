@@ -33,8 +33,11 @@ async function digitsRunner(previous = 0): Promise<number> {
 
 const row = JSON.stringify({ input: Array.from({ length: 64 }, (_, index) => index % 17) });
 
-it('a runner killed with -9 under load costs at most the batches it had and comes back', async () => {
-  const load = new SteadyLoad(16, () => client.post('/v1/models/digits-mlp/predict', row));
+/** Long enough for a runner to be started anew. */
+const patient = { 'content-type': 'application/json', 'inference-timeout-ms': '20000' };
+
+it('a runner killed with -9 under load comes back, and its requests are run again: nobody sees an error', async () => {
+  const load = new SteadyLoad(16, () => client.post('/v1/models/digits-mlp/predict', row, patient));
   await eventually('load flows', () => load.seen.length > 500);
   const before = await digitsRunner();
   process.kill(before, 'SIGKILL');
@@ -42,12 +45,7 @@ it('a runner killed with -9 under load costs at most the batches it had and come
   const atRecovery = load.seen.length;
   await eventually('load flows again', () => load.seen.length > atRecovery + 500);
   await load.stop();
-  // 16 connections have at most 16 requests in the killed runner; nobody else may notice.
-  expect(load.failures.length).toBeLessThanOrEqual(16);
-  for (const failure of load.failures) {
-    expect(failure.status).toBe(503);
-    expect(JSON.parse(failure.body)).toMatchObject({ code: 'RUNNER_CRASHED', status: 503 });
-  }
+  expect(load.failures).toEqual([]);
   expect(load.seen.slice(atRecovery).every((one) => one.status === 200)).toBe(true);
 });
 
@@ -66,14 +64,10 @@ it('another model does not notice a crash next door', async () => {
   expect(load.failures).toEqual([]);
 });
 
-it('a frozen runner is ended within its limit and its request is answered with a time-out', async () => {
+it('a frozen runner is ended within its limit and its request is answered by the next one', async () => {
   process.kill(await digitsRunner(), 'SIGSTOP');
-  const answer = await client.post('/v1/models/digits-mlp/predict', row, {
-    'content-type': 'application/json',
-    'inference-timeout-ms': '20000',
-  });
-  expect(answer.status).toBe(504);
-  expect(JSON.parse(answer.body)).toMatchObject({ code: 'RUNNER_TIMED_OUT' });
+  const answer = await client.post('/v1/models/digits-mlp/predict', row, patient);
+  expect(answer.status).toBe(200);
   await eventually(
     'the model answers again',
     async () => (await client.post('/v1/models/digits-mlp/predict', row)).status === 200,

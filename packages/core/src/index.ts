@@ -57,10 +57,12 @@ export type {
   WorkResult,
 } from './contract/work.ts';
 export type { Batch, BatchPart } from './engine/batch.ts';
+export type { Admission } from './engine/admission.ts';
 export {
-  type Admission,
+  type Ask,
   Engine,
   type EngineDriver,
+  type RunnerLoss,
   type RunnerPlace,
   type WorkOutcome,
 } from './engine/engine.ts';

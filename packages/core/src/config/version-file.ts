@@ -98,6 +98,9 @@ const declaredVariant = mapping({
 const LABELS = 'the name of a file with one label a line, or a list of labels';
 const VARIANTS = `a list of 1 to ${MAX_VARIANTS} variants, best first`;
 
+const REPEATABLE =
+  'Whether a request may be run again when its runner was lost; `false` only where a run has effects outside. Default: true.';
+
 const shape = {
   task: optionalField(choice(TASKS), {
     description: 'What the model is for; decides pre- and post-processing.',
@@ -132,6 +135,7 @@ const shape = {
   nonFiniteOutputs: optionalField(choice(['error', 'allow']), {
     description: 'Whether NaN and Infinity in a float output are an error.',
   }),
+  repeatable: optionalField(boolean(), { description: REPEATABLE }),
 };
 
 /** version.yaml: what one version is. Immutable with its artefacts. */
@@ -174,6 +178,7 @@ export const modelFileSchema = mapping({
     description: 'Whether NaN and Infinity in a float output are an error.',
     reloadable: true,
   }),
+  repeatable: optionalField(boolean(), { description: REPEATABLE, reloadable: true }),
 }).superRefine((declared, context) => {
   for (const { path, expected, got } of wrongPreferredSizes(declared.batching ?? {})) {
     context.addIssue({ code: 'custom', path: [...path], message: expected, params: { got } });

@@ -15,6 +15,10 @@ export interface CallContext {
   /** Smallest of the caller's budgets, in ms from `receivedAt`; undefined: the version's deadline applies. */
   readonly timeoutMs: number | undefined;
   readonly criticality: Criticality;
+  /** Who asks, among whom time is shared. Default: all are one. */
+  readonly tenant?: string;
+  /** Only the best rung will do: the caller would rather be refused. Default: false. */
+  readonly refusesDegraded?: boolean;
   /** Body size when Content-Length told it. */
   readonly bodyBytes: number | undefined;
 }

@@ -115,6 +115,8 @@ export interface VersionSpec {
   readonly deadlineMs: number;
   /** `error`: NaN or Infinity in a float output is OUTPUT_INVALID; `allow`: passed on. */
   readonly nonFiniteOutputs: 'error' | 'allow';
+  /** Whether a request may be run again after a runner was lost with it: no run has effects outside. */
+  readonly repeatable: boolean;
   readonly derivations: readonly Derivation[];
 }
 

@@ -17,6 +17,10 @@ export interface Batch<Payload> {
   readonly runner: string;
   readonly parts: readonly BatchPart<Payload>[];
   readonly rows: number;
+  /** Cost of its rows, in rows of the profile. */
+  readonly units: number;
+  /** Of all its rows; undefined when they differ. */
+  readonly costClass: number | undefined;
   readonly startedAt: Instant;
   readonly predictedMs: number;
 }

@@ -3,6 +3,7 @@ import { type Random, randomInteger, SeededRandom } from '../base/random.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { CostProfile } from '../contract/model.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
+import type { RunEndCause } from '../policy/quarantine/verdict.ts';
 import type { Batch, BatchPart } from './batch.ts';
 import type { RunnerPlace, WorkOutcome } from './engine.ts';
 import { rowsOf, SimulatedHost, type SimulatedPayload } from './testing/simulated-host.ts';
@@ -14,6 +15,7 @@ const STEPS = 250;
 const MAX_ROWS = 8;
 const MAX_QUEUED_BYTES = 4000;
 const PROFILE: CostProfile = { fixedMs: 2, perRowMs: 1, points: [], bestRows: MAX_ROWS };
+const CAUSES: readonly RunEndCause[] = ['crashed', 'hung', 'killed', 'oom-killed', 'stopped'];
 const LANES: readonly Criticality[] = ['critical', 'default', 'sheddable'];
 /** Chance of each thing to happen in a step, in percent; the rest of the time nothing does. */
 const CHANCES = { submit: 50, cancel: 8, ready: 9, lost: 4, retiring: 3, faulted: 2, reload: 1, stall: 2 };
@@ -92,7 +94,14 @@ class World {
     this.host.batchesPerRunner = randomInteger(this.random, { low: 1, high: 2 });
     // Now and then a part fails alone: its neighbours must not notice.
     this.host.onPart = () =>
-      this.random.next() < 0.03 ? { ok: false, code: 'MODEL_FAULT', message: 'no', fields: [] } : undefined;
+      this.random.next() < 0.05
+        ? {
+            ok: false,
+            code: this.#pick(['MODEL_FAULT', 'MODEL_FAULT', 'OUT_OF_MEMORY'] as const),
+            message: 'no',
+            fields: [],
+          }
+        : undefined;
     this.load();
   }
 
@@ -149,6 +158,10 @@ class World {
       bucket: `b${randomInteger(this.random, { low: 0, high: 2 })}`,
       splittable,
       lane: this.#pick(LANES),
+      tenant: this.#pick(['', 'a', 'b']),
+      costClass: this.#pick([0, 0, 7]),
+      deadlineTold: this.random.next() < 0.7,
+      repeatable: this.random.next() < 0.7,
       bytes: randomInteger(this.random, { low: 0, high: 1000 }),
       timeoutMs: randomInteger(this.random, { low: -2, high: this.random.next() < 0.2 ? 1000 : 120 }),
     });
@@ -175,7 +188,9 @@ class World {
   #lose(place: RunnerPlace | undefined): void {
     if (!place) return;
     this.host.ready.delete(place);
-    this.host.runnerLost(place);
+    const cause = this.#pick(CAUSES);
+    const error = new GimbalError('RUNNER_CRASHED', 'Cannot answer: the runner crashed');
+    this.host.runnerLost(place, { error, cause });
   }
 
   #retire(place: RunnerPlace | undefined): void {

@@ -27,14 +27,14 @@ describe('Engine, deadlines', () => {
     const profile = { ...PROFILE, fixedMs: 50 };
     const host = aHost({ profile });
     host.submit();
-    for (let count = 0; count < 8; count += 1) host.submit({ bucket: `shape ${count}` });
+    for (let count = 0; count < 8; count += 1) host.submit({ bucket: `shape ${count}`, timeoutMs: 300 });
     const work = host.submit({ bucket: 'another', timeoutMs: 300 });
     expect(codeOf(host, work)).toBe('OVERLOADED');
   });
 
   it('does not count less critical works as before a critical one', () => {
     const host = aHost({ profile: IMAGES });
-    for (let count = 0; count < 20; count += 1) host.submit();
+    for (let count = 0; count < 20; count += 1) host.submit({ timeoutMs: 40 });
     expect(codeOf(host, host.submit({ timeoutMs: 40 }))).toBe('OVERLOADED');
     const critical = host.submit({ timeoutMs: 40, lane: 'critical' });
     host.finish();
@@ -43,7 +43,7 @@ describe('Engine, deadlines', () => {
 
   it('always takes a work that can start at once, so that a wrong cost model learns', () => {
     const host = aHost({ profile: { ...PROFILE, fixedMs: 10_000 } });
-    host.engine.admit('v', 1, { deadline: 100, now: 0 });
+    host.engine.admit('v', { rows: 1, deadline: 100 }, 0);
     host.submit({ timeoutMs: 100 });
     host.advance(1);
     expect(host.batches).toHaveLength(1);
@@ -116,14 +116,14 @@ describe('Engine, runners', () => {
   it('says that a model is loading until a runner has been ready', () => {
     const host = aHost();
     expect(codeOf(host, host.submit())).toBe('MODEL_LOADING');
-    expect(() => host.engine.admit('v', 1, { deadline: 100, now: 0 })).toThrow(/loaded/);
+    expect(() => host.engine.admit('v', { rows: 1, deadline: 100 }, 0)).toThrow(/loaded/);
     host.runnerReady(R1, PROFILE);
     const work = host.submit();
     host.finish();
     expect(codeOf(host, work)).toBe('done');
   });
 
-  it('fails what a lost runner had, and keeps the rest for the next runner', () => {
+  it('keeps what a lost runner had, and what waited, for the next runner', () => {
     const host = aHost({ profile: PROFILE });
     const running = host.submit();
     host.advance(0.1);
@@ -131,11 +131,10 @@ describe('Engine, runners', () => {
     host.runnerLost(R1);
     const later = host.submit();
     host.advance(1000);
-    expect(codeOf(host, running)).toBe('RUNNER_CRASHED');
-    expect(codeOf(host, waiting)).toBeUndefined();
+    expect([codeOf(host, running), codeOf(host, waiting)]).toEqual([undefined, undefined]);
     host.runnerReady(R2, PROFILE);
     host.finish();
-    expect([codeOf(host, waiting), codeOf(host, later)]).toEqual(['done', 'done']);
+    expect([running, waiting, later].map((work) => codeOf(host, work))).toEqual(['done', 'done', 'done']);
   });
 
   it('bounds what waits for a runner to come back', () => {
@@ -155,7 +154,10 @@ describe('Engine, runners', () => {
     host.runnerLost(R1);
     const report = { parts: [], preprocessMs: 0, inferMs: 0, postprocessMs: 0, release: () => {} };
     host.engine.batchReported(R1, id, report, host.now);
-    expect(codeOf(host, work)).toBe('RUNNER_CRASHED');
+    expect(codeOf(host, work)).toBeUndefined();
+    host.runnerReady(R2, PROFILE);
+    host.finish();
+    expect(codeOf(host, work)).toBe('done');
   });
 
   it('gives a retiring runner nothing more and lets it finish', () => {
@@ -320,7 +322,7 @@ describe('Engine, cancelling and unloading', () => {
     const host = aHost({ profile: PROFILE });
     host.engine.addVersion({ version: 'w', pools: [{ maxRows: 'auto', maxDelayMs: 5, preferredSizes: [] }] });
     host.runnerReady({ version: 'w', rung: 0, runnerId: 'r1' }, PROFILE);
-    const [one, other] = [host.submit(), host.submit({ version: 'w' })];
+    const [one, other] = [host.submit(), host.submit({ version: 'w', repeatable: false })];
     host.advance(0.1);
     host.runnerLost({ version: 'w', rung: 0, runnerId: 'r1' });
     host.finish(100);
@@ -352,7 +354,7 @@ describe('Engine, cancelling and unloading', () => {
     expect(waits).toEqual([13, 21, 21]);
   });
 
-  it('bounds the memory of waiting works', () => {
+  it('bounds the memory that works hold until they end', () => {
     const host = new SimulatedHost();
     host.engine.addVersion({
       version: 'v',
@@ -360,8 +362,11 @@ describe('Engine, cancelling and unloading', () => {
       pools: [{ maxRows: 'auto', maxDelayMs: 5, preferredSizes: [] }],
     });
     host.runnerReady(R1, PROFILE);
-    host.submit({ bytes: 1000 });
+    const large = host.submit({ bytes: 1000 });
     host.advance(0.1);
+    expect(codeOf(host, host.submit({ bytes: 1 }))).toBe('OVERLOADED');
+    host.finish();
+    expect(codeOf(host, large)).toBe('done');
     const codes = [60, 60, 40].map((bytes) => codeOf(host, host.submit({ bytes })));
     expect(codes).toEqual([undefined, 'OVERLOADED', undefined]);
   });

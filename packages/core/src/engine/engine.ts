@@ -1,16 +1,17 @@
 import { assert } from '../base/assert.ts';
 import { type Instant, NEVER } from '../base/time.ts';
-import type { Criticality } from '../contract/inference-port.ts';
 import type { CostProfile } from '../contract/model.ts';
 import type { BatchReport, PartReport } from '../contract/runner-port.ts';
 import type { StageTimings } from '../contract/work.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
-import type { Batch } from './batch.ts';
-import { Heap } from './heap.ts';
+import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
+import { type Admission, admission } from './admission.ts';
+import type { Batch, BatchPart } from './batch.ts';
+import { Heap, type HeapOrder } from './heap.ts';
 import type { BatchHooks, Pool } from './pool.ts';
-import { expired, tooLate, tooManyBytes, unavailable } from './refusal.ts';
+import { expired, poison, stale, unavailable } from './refusal.ts';
 import { type EngineVersionOptions, VersionLadder } from './version-ladder.ts';
-import type { RowsReported, Work } from './work.ts';
+import { type RowsReported, urgencyOf, type Work } from './work.ts';
 
 /** A driver's timer may be this late: nearer instants are waited for turn by turn. */
 const TIMER_LATENESS_MS = 2;
@@ -51,13 +52,15 @@ export interface RunnerPlace {
   readonly runnerId: string;
 }
 
-/** What admission must know of a work. */
-export interface Admission {
-  readonly rows: number;
-  readonly lane: Criticality;
-  readonly bytes: number;
-  readonly deadline: Instant;
+/** Why a runner is gone. */
+export interface RunnerLoss {
+  /** What works that can't be run again end with. */
+  readonly error: GimbalError;
+  readonly cause: RunEndCause;
 }
+
+/** What is known of a work before its body is read. */
+export type Ask = Pick<Admission, 'rows' | 'deadline'> & Partial<Omit<Admission, 'urgency'>>;
 
 /**
  * The life of requests between the edges and the runners, without I/O: routing to a rung, queueing, batching, deadlines,
@@ -67,12 +70,15 @@ export interface Admission {
 export class Engine<Payload> {
   readonly #driver: EngineDriver<Payload>;
   readonly #versions = new Map<string, VersionLadder<Payload>>();
-  /** Pools in which works wait; the others need no look. */
-  readonly #waiting = new Set<Pool<Payload>>();
+  /** Versions for which works wait; the others need no look. */
+  readonly #waiting = new Set<VersionLadder<Payload>>();
   /** Every open work that has a deadline. */
-  readonly #deadlines = new Heap<Work<Payload>>();
+  readonly #deadlines: Heap<Work<Payload>> = new Heap<Work<Payload>>(BY_DEADLINE);
   readonly #hooks: BatchHooks<Payload>;
   #lastBatchId = 0;
+  /** Works that were run alone so far: each has a bucket of its own. */
+  #alone = 0;
+  #now: Instant = 0;
 
   constructor(driver: EngineDriver<Payload>) {
     this.#driver = driver;
@@ -81,7 +87,12 @@ export class Engine<Payload> {
         this.#lastBatchId += 1;
         return this.#lastBatchId;
       },
-      tooLate: (work) => this.#expire(work, 'its turn came when too little time was left to run it'),
+      tooLate: (work) => {
+        this.#versions.get(work.version)?.slip.observed(work, this.#now - work.enqueuedAt);
+        this.#expire(work, 'its turn came when too little time was left to run it');
+      },
+      stale: (work) => this.#end(work, { kind: 'failed', error: stale(this.#now - work.enqueuedAt) }),
+      started: (work) => this.#versions.get(work.version)?.slip.observed(work, this.#now - work.enqueuedAt),
     };
   }
 
@@ -108,26 +119,25 @@ export class Engine<Payload> {
   }
 
   /** Throws what `submit` would fail a work with right now: admission before the body is read. */
-  admit(
-    version: string,
-    rows: number,
-    terms: { deadline: Instant; now: Instant; lane?: Criticality; bytes?: number },
-  ): void {
-    const { deadline, now, lane = 'default', bytes = 0 } = terms;
-    const pool = this.#place(version, { rows, lane, bytes, deadline }, now);
-    if (pool instanceof GimbalError) throw pool;
+  admit(version: string, ask: Ask, now: Instant): void {
+    const urgency = urgencyOf(now, ask.deadline);
+    const place = this.#place(version, { ...UNSAID, ...ask, urgency }, now);
+    if (place instanceof GimbalError) throw place;
   }
 
   /** Queues a work, or settles it at once with the reason why not. */
   submit(work: Work<Payload>, now: Instant): void {
-    const pool = this.#place(work.version, work, now);
-    if (pool instanceof GimbalError) {
-      this.#settle(work, { kind: 'failed', error: pool });
+    const place = this.#place(work.version, work, now);
+    if (place instanceof GimbalError) {
+      this.#settle(work, { kind: 'failed', error: place });
       return;
     }
+    work.predictedWaitMs = place.waitMs;
     if (work.deadline < NEVER) this.#deadlines.add(work);
-    pool.enqueue(work, now);
-    this.#waiting.add(pool);
+    place.ladder.openBytes += work.bytes;
+    work.admitted = true;
+    place.pool.enqueue(work, now);
+    this.#waiting.add(place.ladder);
   }
 
   /** The caller has gone: a waiting work leaves at once, a running one is ignored when it comes back. */
@@ -156,11 +166,15 @@ export class Engine<Payload> {
     this.#finishRemoval(ladder);
   }
 
-  runnerLost(place: RunnerPlace, error: GimbalError, _now: Instant): void {
+  /** Works that it had are run again where that is safe; one that is to blame ends with POISON_INPUT. */
+  runnerLost(place: RunnerPlace, loss: RunnerLoss, now: Instant): void {
     const ladder = this.#versions.get(place.version);
-    if (!ladder) return;
-    for (const batch of ladder.pools[place.rung]?.runnerLost(place.runnerId) ?? []) {
-      for (const { work } of batch.parts) this.#lostPart(work, error);
+    const pool = ladder?.pools[place.rung];
+    if (!ladder || !pool) return;
+    const batches = pool.runnerLost(place.runnerId);
+    const alone = batches.length === 1 && batches[0]?.parts.length === 1;
+    for (const batch of batches) {
+      for (const part of batch.parts) this.#lostPart(pool, part, { ...loss, alone, now });
     }
     this.#rehome(ladder);
     this.#finishRemoval(ladder);
@@ -180,23 +194,13 @@ export class Engine<Payload> {
 
   batchReported(place: RunnerPlace, batchId: number, report: BatchReport, now: Instant): void {
     const ladder = this.#versions.get(place.version);
-    const batch = ladder?.pools[place.rung]?.reported(place.runnerId, batchId, report, now);
-    if (!ladder || !batch) return;
+    const pool = ladder?.pools[place.rung];
+    const batch = pool?.reported(place.runnerId, batchId, report, now);
+    if (!ladder || !pool || !batch) return;
+    if (report.parts.some(isOutOfMemory)) pool.outOfMemory(batch.rows, now);
     for (let index = 0; index < batch.parts.length; index += 1) {
       const part = batch.parts[index];
-      if (!part) continue;
-      const { work } = part;
-      work.openParts -= 1;
-      if (work.status === 'settled') continue;
-      const partReport = report.parts[index] ?? MISSING_PART;
-      work.reported.push({ firstRow: part.firstRow, report: partReport });
-      if (work.status === 'running' && work.openParts === 0) {
-        if (work.deadline <= now) this.#expire(work, 'the deadline passed while the model ran');
-        else this.#settle(work, done(work, { batch, report, now }));
-      } else if (!partReport.ok) {
-        // The work can't succeed any more: its other rows need not be run.
-        this.#end(work, { kind: 'failed', error: failureOf(partReport) });
-      }
+      if (part) this.#partReported(pool, part, { batch, report, index, now });
     }
     this.#finishRemoval(ladder);
   }
@@ -206,45 +210,120 @@ export class Engine<Payload> {
    * next turn of the event loop.
    */
   poll(now: Instant): Instant {
+    this.#now = now;
     this.#expireAll(now);
     let next = NEVER;
-    for (const pool of this.#waiting) {
-      for (let batch = pool.next(now, this.#hooks); batch; batch = pool.next(now, this.#hooks)) {
-        this.#driver.dispatch(batch);
-      }
-      next = Math.min(next, pool.lingerUntil - TIMER_LATENESS_MS);
-      if (pool.queue.works === 0) this.#waiting.delete(pool);
+    for (const ladder of this.#waiting) {
+      const until = this.#start(ladder, now);
+      if (until === undefined) this.#waiting.delete(ladder);
+      else next = Math.min(next, until);
     }
     const first = this.#deadlines.first;
     return first ? Math.min(next, first.deadline, now + LONGEST_SLEEP_MS) : next;
   }
 
-  /** The pool that a work would join, or why it is refused. Further rules of admission have their place here. */
-  #place(version: string, ask: Admission, now: Instant): Pool<Payload> | GimbalError {
+  /** Starts what can start of a version; returns when to look again, undefined when nothing waits any more. */
+  #start(ladder: VersionLadder<Payload>, now: Instant): Instant | undefined {
+    for (let started = true; started; ) {
+      started = false;
+      for (const pool of ladder.inOrder()) {
+        const batch = ladder.hasSlot ? pool.next(now, this.#hooks) : undefined;
+        if (!batch) continue;
+        this.#driver.dispatch(batch);
+        started = true;
+        break;
+      }
+    }
+    let until: Instant | undefined;
+    for (const { queue, lingerUntil } of ladder.pools) {
+      if (queue.works > 0) until = Math.min(until ?? NEVER, lingerUntil - TIMER_LATENESS_MS);
+    }
+    return until;
+  }
+
+  /** The pool that a work would join, or why it is refused. */
+  #place(
+    version: string,
+    ask: Admission,
+    now: Instant,
+  ): { ladder: VersionLadder<Payload>; pool: Pool<Payload>; waitMs: number } | GimbalError {
     if (ask.deadline <= now) return expired('the deadline had passed before the work was queued');
     const ladder = this.#versions.get(version);
     if (!ladder || ladder.removing) return unavailable(undefined);
     const pool = ladder.route();
     if (pool instanceof GimbalError) return pool;
-    const { queuedBytes, maxQueuedBytes } = ladder;
-    if (queuedBytes > 0 && queuedBytes + ask.bytes > maxQueuedBytes) {
-      const waitMs = pool.predictedWaitMs(ask.lane, now);
-      return tooManyBytes({ queued: queuedBytes, limit: maxQueuedBytes }, waitMs);
-    }
-    if (pool.idle) return pool.takesBesideIdle(ask, now) ? pool : expired(HOPELESS);
-    const finish = pool.predictedFinish(ask, now);
-    return finish > ask.deadline ? tooLate(finish - ask.deadline) : pool;
+    const decision = admission({ ladder, pool }, ask, now);
+    return decision.kind === 'refused' ? decision.error : { ladder, pool, waitMs: decision.waitMs };
   }
 
-  /** A part's runner is gone; running it again elsewhere has its place here. */
-  #lostPart(work: Work<Payload>, error: GimbalError): void {
+  #partReported(
+    pool: Pool<Payload>,
+    part: BatchPart<Payload>,
+    end: { batch: Batch<Payload>; report: BatchReport; index: number; now: Instant },
+  ): void {
+    const { work } = part;
+    const { batch, report, now } = end;
+    const partReport = report.parts[end.index] ?? MISSING_PART;
+    if (isOutOfMemory(partReport)) {
+      const alone = batch.parts.length === 1;
+      this.#lostPart(pool, part, { error: failureOf(partReport), cause: 'out-of-memory', alone, now });
+      return;
+    }
     work.openParts -= 1;
-    if (work.status !== 'settled') this.#end(work, { kind: 'failed', error });
+    if (work.status === 'settled') return;
+    work.reported.push({ firstRow: part.firstRow, report: partReport });
+    if (work.status === 'running' && work.openParts === 0) {
+      if (work.deadline <= now) this.#expire(work, 'the deadline passed while the model ran');
+      else this.#settle(work, done(work, { batch, report, now }));
+    } else if (!partReport.ok) {
+      // The work can't succeed any more: its other rows need not be run.
+      this.#end(work, { kind: 'failed', error: failureOf(partReport) });
+    }
+  }
+
+  /** A run of these rows came to nothing: they wait again, or their work ends. */
+  #lostPart(
+    pool: Pool<Payload>,
+    part: BatchPart<Payload>,
+    end: RunnerLoss & { alone: boolean; now: Instant },
+  ): void {
+    const { work } = part;
+    work.openParts -= 1;
+    if (work.status === 'settled') return;
+    work.ends.push({ cause: end.cause, alone: end.alone });
+    const verdict = judge(work);
+    switch (verdict.kind) {
+      case 'poison':
+        this.#end(work, { kind: 'failed', error: poison(verdict.because) });
+        break;
+      case 'give-up':
+        this.#end(work, { kind: 'failed', error: end.error });
+        break;
+      case 'run-alone':
+        this.#alone += 1;
+        this.#queueAgain(pool, part, `alone ${this.#alone}`);
+        break;
+      case 'run-again':
+        this.#queueAgain(pool, part, work.bucket);
+        break;
+    }
+  }
+
+  #queueAgain(pool: Pool<Payload>, { work, firstRow, rows }: BatchPart<Payload>, bucket: string): void {
+    if (work.list) pool.queue.removed(work);
+    if (work.openParts === 0 && work.reported.length === 0) {
+      // Nothing of it is done or running: it is as new.
+      work.nextRow = 0;
+      work.again.length = 0;
+    } else work.again.push({ firstRow, rows });
+    work.bucket = bucket;
+    pool.join(work);
+    const ladder = this.#versions.get(work.version);
+    if (ladder) this.#waiting.add(ladder);
   }
 
   #rehome(ladder: VersionLadder<Payload>): void {
-    const pool = ladder.rehome();
-    if (pool) this.#waiting.add(pool);
+    if (ladder.rehome()) this.#waiting.add(ladder);
   }
 
   #failWaiting(works: readonly Work<Payload>[], error: GimbalError): void {
@@ -277,6 +356,8 @@ export class Engine<Payload> {
   #settle(work: Work<Payload>, outcome: WorkOutcome): void {
     assert(work.status !== 'settled', 'a work is settled once');
     work.status = 'settled';
+    const ladder = this.#versions.get(work.version);
+    if (ladder && work.admitted) ladder.openBytes -= work.bytes;
     this.#deadlines.remove(work);
     this.#driver.settle(work, outcome);
   }
@@ -284,12 +365,27 @@ export class Engine<Payload> {
   #finishRemoval(ladder: VersionLadder<Payload>): void {
     if (!ladder.removing || !ladder.empty) return;
     if (!this.#versions.delete(ladder.version)) return;
-    for (const pool of ladder.pools) this.#waiting.delete(pool);
+    this.#waiting.delete(ladder);
     this.#driver.drained(ladder.version);
   }
 }
 
-const HOPELESS = 'one run takes longer than the deadline leaves';
+const UNSAID = {
+  lane: 'default',
+  tenant: '',
+  costClass: 0,
+  bytes: 0,
+  deadlineTold: true,
+  bestOnly: false,
+} as const satisfies Partial<Admission>;
+
+const BY_DEADLINE: HeapOrder<Work<unknown>> = {
+  before: (one, other) => one.deadline < other.deadline,
+  seatOf: (work) => work.deadlineSeat,
+  seat: (work, index) => {
+    work.deadlineSeat = index;
+  },
+};
 
 /** A runner that says less than it was asked is at fault itself, not the work. */
 const MISSING_PART: PartReport = {
@@ -298,6 +394,10 @@ const MISSING_PART: PartReport = {
   message: 'Cannot answer: the runner reported fewer results than it was given inputs',
   fields: [],
 };
+
+function isOutOfMemory(report: PartReport): report is Extract<PartReport, { ok: false }> {
+  return !report.ok && report.code === 'OUT_OF_MEMORY';
+}
 
 function failureOf(report: Extract<PartReport, { ok: false }>): GimbalError {
   return new GimbalError(report.code, report.message, { fields: report.fields });

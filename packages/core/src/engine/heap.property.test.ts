@@ -1,10 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Heap, type HeapEntry, OUTSIDE } from './heap.ts';
+import { Heap, type HeapOrder, OUTSIDE } from './heap.ts';
 
-interface Entry extends HeapEntry {
+interface Entry {
   heapKey: number;
+  heapIndex: number;
 }
+
+const BY_KEY: HeapOrder<Entry> = {
+  before: (one, other) => one.heapKey < other.heapKey,
+  seatOf: (entry) => entry.heapIndex,
+  seat: (entry, index) => {
+    entry.heapIndex = index;
+  },
+};
 
 const commands = fc.array(
   fc.record({
@@ -19,7 +28,7 @@ describe('Heap', () => {
   it('has the smallest key first, whatever was added, removed and moved', () => {
     fc.assert(
       fc.property(commands, (list) => {
-        const heap = new Heap<Entry>();
+        const heap = new Heap<Entry>(BY_KEY);
         const inside: Entry[] = [];
         for (const { kind, key, pick } of list) {
           const entry = inside[pick % Math.max(1, inside.length)];
@@ -45,7 +54,7 @@ describe('Heap', () => {
   });
 
   it('takes no notice of the removal of what it does not have', () => {
-    const heap = new Heap<Entry>();
+    const heap = new Heap<Entry>(BY_KEY);
     heap.add({ heapKey: 1, heapIndex: OUTSIDE });
     heap.remove({ heapKey: 1, heapIndex: OUTSIDE });
     expect(heap.size).toBe(1);

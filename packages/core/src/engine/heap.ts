@@ -1,16 +1,22 @@
-/** What can be kept in a heap; the heap writes `heapIndex`. */
-export interface HeapEntry {
-  /** Smallest first. Changed only between `remove` and `add`, or followed by `moved`. */
-  readonly heapKey: number;
-  /** Position in the heap; `OUTSIDE` when in none. */
-  heapIndex: number;
+/** How entries are ordered in one heap, and where each keeps its place in it: an entry may be in several heaps. */
+export interface HeapOrder<Entry> {
+  /** Changed only between `remove` and `add`, or followed by `moved`. */
+  before(one: Entry, other: Entry): boolean;
+  /** Position in the heap; `OUTSIDE` when not in it. */
+  seatOf(entry: Entry): number;
+  seat(entry: Entry, index: number): void;
 }
 
 export const OUTSIDE = -1;
 
 /** A binary heap that knows where its entries are, so that any of them leaves in O(log n) and nothing dead stays. */
-export class Heap<Entry extends HeapEntry> {
+export class Heap<Entry> {
   readonly #entries: Entry[] = [];
+  readonly #order: HeapOrder<Entry>;
+
+  constructor(order: HeapOrder<Entry>) {
+    this.#order = order;
+  }
 
   get size(): number {
     return this.#entries.length;
@@ -20,27 +26,32 @@ export class Heap<Entry extends HeapEntry> {
     return this.#entries[0];
   }
 
+  /** In no order. */
+  [Symbol.iterator](): Iterator<Entry> {
+    return this.#entries[Symbol.iterator]();
+  }
+
   add(entry: Entry): void {
     this.#entries.push(entry);
     this.#up(entry, this.#entries.length - 1);
   }
 
-  /** Nothing happens when the entry is in no heap. */
+  /** Nothing happens when the entry is not in the heap. */
   remove(entry: Entry): void {
-    const index = entry.heapIndex;
+    const index = this.#order.seatOf(entry);
     if (index === OUTSIDE) return;
-    entry.heapIndex = OUTSIDE;
+    this.#order.seat(entry, OUTSIDE);
     const last = this.#entries.pop();
     if (last === undefined || last === entry) return;
-    last.heapIndex = index;
+    this.#order.seat(last, index);
     this.#entries[index] = last;
     this.moved(last);
   }
 
-  /** The entry's key has changed. */
+  /** The entry's place in the order has changed. */
   moved(entry: Entry): void {
-    this.#up(entry, entry.heapIndex);
-    this.#down(entry, entry.heapIndex);
+    this.#up(entry, this.#order.seatOf(entry));
+    this.#down(entry, this.#order.seatOf(entry));
   }
 
   #up(entry: Entry, from: number): void {
@@ -48,7 +59,7 @@ export class Heap<Entry extends HeapEntry> {
     while (index > 0) {
       const parentIndex = (index - 1) >> 1;
       const parent = this.#entries[parentIndex] as Entry;
-      if (parent.heapKey <= entry.heapKey) break;
+      if (!this.#order.before(entry, parent)) break;
       this.#put(parent, index);
       index = parentIndex;
     }
@@ -57,16 +68,16 @@ export class Heap<Entry extends HeapEntry> {
 
   #down(entry: Entry, from: number): void {
     const entries = this.#entries;
+    const order = this.#order;
     let index = from;
     for (;;) {
       const left = 2 * index + 1;
       if (left >= entries.length) break;
       const right = left + 1;
       let childIndex = left;
-      if (right < entries.length && at(entries, right).heapKey < at(entries, left).heapKey)
-        childIndex = right;
+      if (right < entries.length && order.before(at(entries, right), at(entries, left))) childIndex = right;
       const child = at(entries, childIndex);
-      if (child.heapKey >= entry.heapKey) break;
+      if (!order.before(child, entry)) break;
       this.#put(child, index);
       index = childIndex;
     }
@@ -75,7 +86,7 @@ export class Heap<Entry extends HeapEntry> {
 
   #put(entry: Entry, index: number): void {
     this.#entries[index] = entry;
-    entry.heapIndex = index;
+    this.#order.seat(entry, index);
   }
 }
 

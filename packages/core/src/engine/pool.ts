@@ -7,13 +7,17 @@ import { type BatchingDecision, decideBatch } from './batching.ts';
 import { CostModel } from './cost-model.ts';
 import type { PoolView } from './pool-view.ts';
 import { LANES, WorkQueue } from './queue.ts';
+import { RowCeiling } from './row-ceiling.ts';
 import { type Runner, RunnerSet } from './runner-set.ts';
-import type { Work } from './work.ts';
+import { StandingQueue } from './standing-queue.ts';
+import type { RowRange, Work } from './work.ts';
 
 /** Weight of the newest gap between arrivals. */
 const GAP_LEARNING_RATIO = 0.1;
 /** A work that can hardly be done in time is tried no more often than this. */
 const TRIAL_EVERY_MS = 1000;
+/** A turn of the event loop ends no more works of a queue that stands than this. */
+const MAX_SHED_AT_ONCE = 256;
 /**
  * Batches that one runner may have. 1: it runs one thing at a time, and what waits in the queue can still be batched
  * better, expired and cancelled. More hides the doorbell's latency where a run is about as short.
@@ -36,6 +40,16 @@ export interface BatchHooks<Payload> {
   nextBatchId(): number;
   /** The work can't be done by its deadline any more: the engine takes it out of the queue and settles it. */
   tooLate(work: Work<Payload>): void;
+  /** The work has waited too long in a queue that stands: the engine takes it out and settles it. */
+  stale(work: Work<Payload>): void;
+  /** The first rows of a work go to a runner. */
+  started(work: Work<Payload>): void;
+}
+
+/** One look at the pool. */
+interface Turn<Payload> {
+  readonly now: Instant;
+  readonly hooks: BatchHooks<Payload>;
 }
 
 /** The runners of one variant and the works that wait for them. */
@@ -43,8 +57,10 @@ export class Pool<Payload> {
   readonly options: PoolOptions;
   readonly queue = new WorkQueue<Payload>();
   readonly cost = new CostModel();
+  /** For callers that did not say how long they wait. */
+  readonly standing = new StandingQueue();
   readonly #runners: RunnerSet<Payload>;
-  #maxRows = 1;
+  readonly #ceiling = new RowCeiling();
   #gapMs = NEVER;
   #lastArrival: Instant = -NEVER;
   #idleSince: Instant = NEVER;
@@ -57,7 +73,7 @@ export class Pool<Payload> {
   }
 
   get maxRows(): number {
-    return this.#maxRows;
+    return this.#ceiling.rows;
   }
 
   /** Runners that take work. */
@@ -72,6 +88,10 @@ export class Pool<Payload> {
 
   get runningRows(): number {
     return this.#runners.rows;
+  }
+
+  get runningBatches(): number {
+    return this.#runners.batches;
   }
 
   /** Nothing waits here and no runner has anything of it. */
@@ -93,8 +113,13 @@ export class Pool<Payload> {
    * Whether a work is worth starting beside an idle runner: one that can't be done in time is not, but for one in a while,
    * from which a model that was measured too slow learns.
    */
-  takesBesideIdle(ask: { readonly rows: number; readonly deadline: Instant }, now: Instant): boolean {
-    const leastMs = this.cost.leastMs(Math.min(ask.rows, this.#maxRows));
+  takesBesideIdle(
+    ask: { readonly rows: number; readonly costClass: number; readonly deadline: Instant },
+    now: Instant,
+  ): boolean {
+    const leastMs = this.cost.leastMs(
+      Math.min(ask.rows, this.maxRows) * this.cost.unitsPerRow(ask.costClass),
+    );
     return now + leastMs < ask.deadline || now >= this.#nextTrialAt;
   }
 
@@ -104,8 +129,8 @@ export class Pool<Payload> {
   }
 
   runnerReady(id: string, profile: CostProfile): void {
-    this.#maxRows = rowLimit(this.options.maxRows, profile);
-    this.queue.maxRows = this.#maxRows;
+    this.#ceiling.seed(rowLimit(this.options.maxRows, profile));
+    this.queue.maxRows = this.maxRows;
     this.cost.seed(profile);
     this.#runners.add(id);
   }
@@ -133,35 +158,50 @@ export class Pool<Payload> {
     this.join(work);
   }
 
-  /** Queues a work that arrived elsewhere, earlier. */
+  /** Queues a work that arrived elsewhere, or earlier. */
   join(work: Work<Payload>): void {
     work.rung = this.options.rung;
+    work.unitsPerRow = this.cost.unitsPerRow(work.costClass);
+    work.status = 'queued';
     this.queue.push(work);
   }
 
-  /**
-   * When a new work would be done, if it joined the queue now: what runs and what waits before it, shared by the
-   * runners, then its own runs. While all runners are away, as if one came back at once.
-   */
-  predictedFinish(work: { readonly rows: number; readonly lane: Criticality }, now: Instant): Instant {
-    const runners = Math.max(1, this.serving);
-    const ownRuns = Math.max(1, Math.ceil(work.rows / this.#maxRows));
-    const ownMs = ownRuns * this.cost.fixedMs + work.rows * this.cost.perRowMs;
-    const waitMs = this.predictedWaitMs(work.lane, now);
-    return now + (waitMs + ownMs / Math.min(runners, ownRuns)) * (1 + this.cost.deviationRatio);
+  /** What a new work adds: its own runs, one after the other. */
+  ownMs({ rows, costClass }: { readonly rows: number; readonly costClass: number }): number {
+    const runs = Math.max(1, Math.ceil(rows / this.maxRows));
+    return runs * this.cost.fixedMs + rows * this.cost.unitsPerRow(costClass) * this.cost.perRowMs;
   }
 
-  /** How long a new work of the lane would wait for a runner. */
-  predictedWaitMs(lane: Criticality, now: Instant): number {
+  /** Predicted time on one runner of so many of the units that wait. */
+  queuedMs(units: number): number {
     const { queue, cost } = this;
-    const before = queue.rows > 0 ? queue.rowsBefore(lane) / queue.rows : 0;
-    const queuedMs = (queue.runs * cost.fixedMs + queue.rows * cost.perRowMs) * before;
-    return (this.#runners.remainingMs(now) + queuedMs) / Math.max(1, this.serving);
+    if (queue.units <= 0) return 0;
+    return units * cost.perRowMs + queue.runs * cost.fixedMs * Math.min(1, units / queue.units);
+  }
+
+  /** Predicted time of what runs, over all runners. */
+  remainingMs(now: Instant): number {
+    return this.#runners.remainingMs(now);
+  }
+
+  /** How long a new work of the lane would wait for a runner of this pool. */
+  predictedWaitMs(lane: Criticality, now: Instant): number {
+    const asked = { lane, tenant: '', costClass: 0, urgency: NEVER, units: 0 };
+    const queuedMs = this.queuedMs(this.queue.unitsBefore(asked, now));
+    return (this.remainingMs(now) + queuedMs) / Math.max(1, this.serving);
+  }
+
+  /** A run of so many rows needed more memory than there is. */
+  outOfMemory(rows: number, now: Instant): void {
+    this.#ceiling.lower(rows, now);
+    this.queue.maxRows = this.maxRows;
   }
 
   /** The next batch to start now, or nothing: see `lingerUntil`. */
   next(now: Instant, hooks: BatchHooks<Payload>): Batch<Payload> | undefined {
     this.#lingerUntil = NEVER;
+    if (this.#ceiling.probe(now)) this.queue.maxRows = this.maxRows;
+    this.#shedStale(now, hooks);
     const runner = this.queue.works > 0 ? this.#runners.choose(now) : undefined;
     const front = runner ? this.#front(now, hooks) : undefined;
     if (!runner || !front) {
@@ -174,7 +214,7 @@ export class Pool<Payload> {
       this.#lingerUntil = decision.until;
       return undefined;
     }
-    return this.#start(runner, this.#fill({ front, rows: decision.rows }, now, hooks), {
+    return this.#start(runner, this.#fill(front, decision.rows, { now, hooks }), {
       id: hooks.nextBatchId(),
       now,
     });
@@ -187,7 +227,7 @@ export class Pool<Payload> {
     if (!runner || !batch) return undefined;
     const startedAt = Math.max(batch.startedAt, runner.freeSince);
     runner.freeSince = now;
-    if (report.parts.some((part) => part.ok)) this.cost.observed(batch.rows, now - startedAt);
+    if (report.parts.some((part) => part.ok)) this.cost.observed(batch, now - startedAt);
     return batch;
   }
 
@@ -205,7 +245,7 @@ export class Pool<Payload> {
       runningRows: this.runningRows,
       runningBatches: this.#runners.batches,
       serving: this.serving,
-      maxRows: this.#maxRows,
+      maxRows: this.maxRows,
     };
   }
 
@@ -216,7 +256,7 @@ export class Pool<Payload> {
    */
   #front(now: Instant, hooks: BatchHooks<Payload>): Work<Payload> | undefined {
     for (let work = this.queue.front(); work; work = this.queue.front()) {
-      const rows = Math.min(this.queue.rowsIn(work.bucket), this.#maxRows);
+      const rows = Math.min(this.queue.rowsIn(work.bucket), this.maxRows);
       const limit = this.queue.works === 1 ? work.deadline : this.#latestStart(work, rows);
       if (now < limit) return work;
       hooks.tooLate(work);
@@ -227,63 +267,87 @@ export class Pool<Payload> {
   /** By when a batch of so many rows must start for the work in it. */
   #latestStart(work: Work<Payload>, batchRows: number): Instant {
     const rows = work.splittable ? batchRows : Math.max(batchRows, work.waitingRows);
-    return work.deadline - this.cost.predictedMs(rows);
+    return work.deadline - this.cost.predictedMs(rows * work.unitsPerRow);
+  }
+
+  /** Where callers may have gone unseen, a queue that stands gives up those that have waited longest. */
+  #shedStale(now: Instant, hooks: BatchHooks<Payload>): void {
+    const { standing, queue } = this;
+    standing.scale(this.cost.predictedMs(this.maxRows));
+    for (const lane of LANES) {
+      if (queue.depth(lane) === 0) standing.emptied(lane);
+      const stands = standing.stands(lane, now);
+      queue.setNewestFirst(lane, stands);
+      if (!stands) continue;
+      for (let shed = 0; shed < MAX_SHED_AT_ONCE; shed += 1) {
+        const oldest = queue.oldestWork(lane);
+        if (!oldest || oldest.deadlineTold || now - oldest.enqueuedAt < standing.maxAgeMs) break;
+        hooks.stale(oldest);
+      }
+    }
   }
 
   #decide(runner: Runner<Payload>, front: Work<Payload>, now: Instant): BatchingDecision {
     const rows = Math.max(1, this.queue.rowsIn(front.bucket));
     if (runner.batches.length > 0) {
       // Rows gather beside a busy runner: only a full batch is worth sending ahead.
-      return rows < this.#maxRows ? { kind: 'linger', until: NEVER } : { kind: 'go', rows: this.#maxRows };
+      return rows < this.maxRows ? { kind: 'linger', until: NEVER } : { kind: 'go', rows: this.maxRows };
     }
     return decideBatch(
       {
         rows,
-        maxRows: this.#maxRows,
+        maxRows: this.maxRows,
         preferredSizes: this.options.preferredSizes,
         maxDelayMs: this.options.maxDelayMs,
         fixedMs: this.cost.fixedMs,
         gapMs: this.#gapMs,
         lastArrival: this.#lastArrival,
         idleSince: this.#idleSince,
-        latestStart: this.#latestStart(front, this.#maxRows),
+        latestStart: this.#latestStart(front, this.maxRows),
       },
       now,
     );
   }
 
-  /** The parts of a batch: the front work and companions of its bucket that can make their deadlines. */
-  #fill(
-    batch: { front: Work<Payload>; rows: number },
-    now: Instant,
-    hooks: BatchHooks<Payload>,
-  ): BatchPart<Payload>[] {
-    const { bucket } = batch.front;
-    const first = this.#take(batch.front, batch.rows, now);
+  /** The parts of a batch: the front work and companions of its bucket, as far as all can make their deadlines. */
+  #fill(front: Work<Payload>, rows: number, turn: Turn<Payload>): BatchPart<Payload>[] {
+    const { now, hooks } = turn;
+    const first = this.#take(front, rows, turn);
     const parts = [first];
-    let room = batch.rows - first.rows;
+    let room = rows - first.rows;
+    let units = first.rows * front.unitsPerRow;
+    let { deadline } = front;
     // Works without rows (a shape with a 0) take no room, so that parts are bounded too.
-    while (room > 0 && parts.length < this.#maxRows) {
-      const work = this.queue.frontOf(bucket);
+    while (room > 0 && parts.length < this.maxRows) {
+      const work = this.queue.frontOf(front.bucket);
       if (!work) break;
-      if (now >= this.#latestStart(work, batch.rows)) {
+      // Another range of a work that is in already can only come with it.
+      const isIn = parts.at(-1)?.work === work;
+      if (!isIn && now >= this.#latestStart(work, rows)) {
         hooks.tooLate(work);
         continue;
       }
       // A work that may not be split runs whole: alone when it is larger than a batch, else in the next one.
       if (work.waitingRows > room && !work.splittable) break;
-      const part = this.#take(work, room, now);
+      deadline = Math.min(deadline, work.deadline);
+      units += Math.min(room, work.waitingRows) * work.unitsPerRow;
+      // Rows of a dearer class would make late those that are in.
+      if (now + this.cost.predictedMs(units) >= deadline) break;
+      const part = this.#take(work, room, turn);
       parts.push(part);
       room -= part.rows;
     }
     return parts;
   }
 
-  #take(work: Work<Payload>, room: number, now: Instant): BatchPart<Payload> {
-    const firstRow = work.nextRow;
-    const rows = work.splittable ? Math.min(room, work.waitingRows) : work.waitingRows;
-    if (firstRow === 0) work.startedAt = now;
-    work.nextRow += rows;
+  #take(work: Work<Payload>, room: number, { now, hooks }: Turn<Payload>): BatchPart<Payload> {
+    const first = work.nextRow === 0 && work.again.length === 0 && work.openParts === 0;
+    const { firstRow, rows } = nextRange(work, room);
+    if (first) {
+      work.startedAt = now;
+      if (!work.deadlineTold) this.standing.waited(work.lane, now - work.enqueuedAt, now);
+      hooks.started(work);
+    }
     work.openParts += 1;
     this.queue.took(work, rows);
     if (work.waitingRows === 0) work.status = 'running';
@@ -296,14 +360,45 @@ export class Pool<Payload> {
     { id, now }: { id: number; now: Instant },
   ): Batch<Payload> {
     let rows = 0;
-    for (const part of parts) rows += part.rows;
+    let units = 0;
+    let costClass = parts[0]?.work.costClass;
+    for (const part of parts) {
+      rows += part.rows;
+      units += part.rows * part.work.unitsPerRow;
+      if (part.work.costClass !== costClass) costClass = undefined;
+    }
     const { version, rung } = this.options;
-    const predictedMs = this.cost.predictedMs(rows);
-    const batch = { id, version, rung, runner: runner.id, parts, rows, startedAt: now, predictedMs };
+    const predictedMs = this.cost.predictedMs(units);
+    const batch = {
+      id,
+      version,
+      rung,
+      runner: runner.id,
+      parts,
+      rows,
+      units,
+      costClass,
+      startedAt: now,
+      predictedMs,
+    };
     this.#runners.start(runner, batch);
     this.#idleSince = NEVER;
     return batch;
   }
+}
+
+/** Takes rows out of what waits of a work: those that were lost with a runner come first. */
+function nextRange<Payload>(work: Work<Payload>, room: number): RowRange {
+  const lost = work.again.pop();
+  if (lost) {
+    if (!work.splittable || lost.rows <= room) return lost;
+    work.again.push({ firstRow: lost.firstRow + room, rows: lost.rows - room });
+    return { firstRow: lost.firstRow, rows: room };
+  }
+  const rows = work.splittable ? Math.min(room, work.waitingRows) : work.waitingRows;
+  const firstRow = work.nextRow;
+  work.nextRow += rows;
+  return { firstRow, rows };
 }
 
 /**

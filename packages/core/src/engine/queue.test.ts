@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { NEVER } from '../base/time.ts';
+import type { Criticality } from '../contract/inference-port.ts';
 import { WorkQueue } from './queue.ts';
 import { aWork } from './testing/a-work.ts';
 import type { Work } from './work.ts';
@@ -82,11 +84,9 @@ describe('WorkQueue', () => {
     expect(queue.oldest('default')).toBe(5);
     expect(queue.oldest('sheddable')).toBeUndefined();
     expect([queue.depth('critical'), queue.depth('default'), queue.depth('sheddable')]).toEqual([1, 2, 0]);
-    expect([
-      queue.rowsBefore('critical'),
-      queue.rowsBefore('default'),
-      queue.rowsBefore('sheddable'),
-    ]).toEqual([1, 5, 5]);
+    const before = (lane: Criticality): number =>
+      queue.unitsBefore({ lane, tenant: '', costClass: 0, urgency: NEVER, units: 1 }, 8);
+    expect([before('critical'), before('default'), before('sheddable')]).toEqual([1, 5, 5]);
   });
 
   it('forgets works and buckets that leave, also behind one that stays', () => {
@@ -112,4 +112,105 @@ describe('WorkQueue', () => {
   it('refuses to let go of what does not wait in it', () => {
     expect(() => aQueue([]).removed(aWork('stranger'))).toThrow(/waits/);
   });
+
+  it('serves the most urgent work of a flow first', () => {
+    const queue = aQueue([
+      aWork('late', { deadline: 900 }),
+      aWork('soon', { deadline: 100 }),
+      aWork('later'),
+    ]);
+    expect(drained(queue)).toEqual(['soon', 'late', 'later']);
+  });
+
+  it('lets nobody be overtaken for ever: a far deadline is as urgent as ten seconds', () => {
+    const queue = aQueue([
+      aWork('patient', { enqueuedAt: 0 }),
+      aWork('young', { enqueuedAt: 9_000, deadline: 10_500 }),
+    ]);
+    expect(drained(queue)).toEqual(['patient', 'young']);
+  });
+
+  it('serves the newest first where a queue stands', () => {
+    const queue = aQueue([aWork('1'), aWork('2', { bucket: 'x' }), aWork('3')]);
+    queue.setNewestFirst('default', true);
+    expect(queue.frontOf('b')?.payload).toBe('3');
+    expect(drained(queue)).toEqual(['3', '2', '1']);
+  });
+
+  it('shares time by tenants, whatever each of them has waiting', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 100; count += 1) queue.push(aWork('greedy', { tenant: 'greedy' }));
+    for (let count = 0; count < 5; count += 1) queue.push(aWork('modest', { tenant: 'modest' }));
+    expect(served(queue, 10).filter((name) => name === 'modest')).toHaveLength(5);
+  });
+
+  it('shares by cost, not by count', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 100; count += 1) {
+      queue.push(aWork('cheap', { tenant: 'one' }));
+      const dear = aWork('dear', { tenant: 'other' });
+      dear.unitsPerRow = 9;
+      queue.push(dear);
+    }
+    const names = served(queue, 60);
+    expect(names.filter((name) => name === 'dear').length).toBeGreaterThanOrEqual(5);
+    expect(names.filter((name) => name === 'dear').length).toBeLessThanOrEqual(7);
+  });
+
+  it('gives one that comes back from idleness no credit for it', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 200; count += 1) queue.push(aWork('busy', { tenant: 'busy' }));
+    served(queue, 100);
+    for (let count = 0; count < 100; count += 1) queue.push(aWork('back', { tenant: 'back' }));
+    const back = served(queue, 20).filter((name) => name === 'back').length;
+    expect(back).toBeGreaterThanOrEqual(9);
+    expect(back).toBeLessThanOrEqual(11);
+  });
+
+  it('keeps kinds of requests from starving each other within a tenant', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 50; count += 1) {
+      const dear = aWork('dear', { costClass: 20 });
+      dear.unitsPerRow = 10;
+      queue.push(dear);
+    }
+    for (let count = 0; count < 20; count += 1) queue.push(aWork('cheap', { costClass: 10 }));
+    expect(served(queue, 22).filter((name) => name === 'cheap')).toHaveLength(20);
+  });
+
+  it('foresees for a new work the share that others take beside it', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 100; count += 1) queue.push(aWork('greedy', { tenant: 'greedy' }));
+    const ask = { lane: 'default', costClass: 0, urgency: NEVER, units: 1 } as const;
+    expect(queue.unitsBefore({ ...ask, tenant: 'modest' }, 0)).toBe(1);
+    expect(queue.unitsBefore({ ...ask, tenant: 'greedy' }, 0)).toBe(100);
+  });
+
+  it('foresees only what is due before a new work of the same flow', () => {
+    const queue = aQueue([]);
+    for (let count = 0; count < 10; count += 1) queue.push(aWork('far', { deadline: 2000 }));
+    for (let count = 0; count < 3; count += 1) queue.push(aWork('near', { deadline: 100 }));
+    const ask = { lane: 'default', tenant: '', costClass: 0, units: 1 } as const;
+    expect(queue.unitsBefore({ ...ask, urgency: 150 }, 0)).toBe(3);
+    expect(queue.unitsBefore({ ...ask, urgency: 3000 }, 0)).toBe(13);
+  });
+
+  it('counts tenants beyond its bound as one', () => {
+    const queue = aQueue([]);
+    for (let tenant = 0; tenant < 3000; tenant += 1) queue.push(aWork(`${tenant}`, { tenant: `t${tenant}` }));
+    expect(new Set(drained(queue)).size).toBe(3000);
+  });
 });
+
+/** Names of what is taken next, one work at a time. */
+function served(queue: WorkQueue<string>, count: number): string[] {
+  const names: string[] = [];
+  for (let taken = 0; taken < count; taken += 1) {
+    const work = queue.front();
+    if (!work) break;
+    names.push(work.payload);
+    work.nextRow = work.rows;
+    queue.took(work, work.rows);
+  }
+  return names;
+}

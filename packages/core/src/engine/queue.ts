@@ -1,34 +1,30 @@
 import { assert } from '../base/assert.ts';
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
-import { Heap } from './heap.ts';
+import { type Asked, Lane } from './lane.ts';
 import type { Work } from './work.ts';
-import { WorkList } from './work-list.ts';
 
 /** Served in this order. */
 export const LANES: readonly Criticality[] = ['critical', 'default', 'sheddable'];
 
-class Lane<Payload> {
-  /** Lists that have works, by the turn of their oldest. */
-  readonly lists = new Heap<WorkList<Payload>>();
-  works = 0;
-  rows = 0;
+interface Bucket {
+  works: number;
+  rows: number;
 }
 
-class Bucket<Payload> {
-  readonly lists: Readonly<Record<Criticality, WorkList<Payload>>> = {
-    critical: new WorkList(),
-    default: new WorkList(),
-    sheddable: new WorkList(),
-  };
-  works = 0;
-  rows = 0;
+/** Rows of a work that leave the queue. */
+interface Left {
+  readonly rows: number;
+  readonly wholly: boolean;
+  /** To a runner, so that they count for its tenant's share. */
+  readonly served: boolean;
 }
 
 /**
- * The works that wait for one pool. Lanes go by criticality; inside a lane the oldest work is first, whatever its
- * bucket, and companions of its bucket join it in order of age: no bucket can starve another. Entering and leaving is
- * O(log buckets); a bucket is forgotten with its last work, since clients choose the shapes that make buckets.
+ * The works that wait for one pool. Lanes go by criticality; inside a lane time is shared by tenants and cost classes, and
+ * inside such a flow the most urgent work is first, whatever its bucket: no bucket can starve another. Companions of its
+ * bucket join it in the same order. A bucket is forgotten with its last work, since clients choose the shapes that make
+ * buckets.
  */
 export class WorkQueue<Payload> {
   readonly #lanes: Readonly<Record<Criticality, Lane<Payload>>> = {
@@ -36,10 +32,11 @@ export class WorkQueue<Payload> {
     default: new Lane(),
     sheddable: new Lane(),
   };
-  readonly #buckets = new Map<string, Bucket<Payload>>();
+  readonly #buckets = new Map<string, Bucket>();
   #maxRows = 1;
   #works = 0;
   #rows = 0;
+  #units = 0;
   #bytes = 0;
   #runs = 0;
   #lastTurn = 0;
@@ -50,6 +47,11 @@ export class WorkQueue<Payload> {
 
   get rows(): number {
     return this.#rows;
+  }
+
+  /** Cost of the rows that wait, in rows of the profile. */
+  get units(): number {
+    return this.#units;
   }
 
   /** Memory held by the works that wait. */
@@ -80,7 +82,22 @@ export class WorkQueue<Payload> {
 
   /** When the oldest work of a lane was queued. */
   oldest(lane: Criticality): Instant | undefined {
-    return this.#lanes[lane].lists.first?.first?.enqueuedAt;
+    return this.oldestWork(lane)?.enqueuedAt;
+  }
+
+  /** The work of a lane that was queued first. */
+  oldestWork(lane: Criticality): Work<Payload> | undefined {
+    return this.#lanes[lane].oldest();
+  }
+
+  /** Cost of what waits in a lane and in those above it. */
+  unitsUpTo(lane: Criticality): number {
+    return this.#unitsOfHigherLanes(lane) + this.#lanes[lane].units;
+  }
+
+  /** Serves the youngest of a lane first, or the most urgent again. */
+  setNewestFirst(lane: Criticality, newestFirst: boolean): void {
+    this.#lanes[lane].newestFirst = newestFirst;
   }
 
   /** Rows waiting in a bucket, over all lanes. */
@@ -88,61 +105,53 @@ export class WorkQueue<Payload> {
     return this.#buckets.get(bucket)?.rows ?? 0;
   }
 
-  /** Rows that are served before a new work of the lane. */
-  rowsBefore(lane: Criticality): number {
-    let rows = 0;
-    for (const name of LANES) {
-      rows += this.#lanes[name].rows;
-      if (name === lane) break;
-    }
-    return rows;
+  /** Units that are served before a new work. */
+  unitsBefore(asked: Asked & { readonly lane: Criticality }, now: Instant): number {
+    return this.#unitsOfHigherLanes(asked.lane) + this.#lanes[asked.lane].unitsBefore(asked, now);
+  }
+
+  /** Whether what is due after a new work, in its own flow, still fits: `fits` is told the units served by then. */
+  laterFits(
+    asked: Asked & { readonly lane: Criticality },
+    fits: (units: number, by: Instant) => boolean,
+  ): boolean {
+    const higher = this.#unitsOfHigherLanes(asked.lane);
+    return this.#lanes[asked.lane].laterFits(asked, (units, by) => fits(higher + units, by));
   }
 
   push(work: Work<Payload>): void {
-    let bucket = this.#buckets.get(work.bucket);
-    if (!bucket) {
-      bucket = new Bucket();
-      this.#buckets.set(work.bucket, bucket);
-    }
-    const lane = this.#lanes[work.lane];
-    const list = bucket.lists[work.lane];
+    const bucket = this.#buckets.get(work.bucket) ?? { works: 0, rows: 0 };
+    if (bucket.works === 0) this.#buckets.set(work.bucket, bucket);
     this.#lastTurn += 1;
     work.turn = this.#lastTurn;
-    const wasEmpty = list.first === undefined;
-    list.append(work);
-    if (wasEmpty) lane.lists.add(list);
-    lane.works += 1;
+    const lane = this.#lanes[work.lane];
+    lane.push(work);
+    lane.rows += work.waitingRows;
     bucket.works += 1;
     this.#works += 1;
+    this.#units += work.units;
     this.#bytes += work.bytes;
-    this.#count(bucket, lane, work.waitingRows);
+    this.#count(bucket, work.waitingRows);
   }
 
-  /** The work to serve next: the oldest of the most critical lane. */
+  /** The work to serve next. */
   front(): Work<Payload> | undefined {
-    for (const name of LANES) {
-      const list = this.#lanes[name].lists.first;
-      if (list) return list.first;
-    }
-    return undefined;
+    return this.#next();
   }
 
-  /** The next work of a bucket, most critical lane first. */
+  /** The next work of a bucket. */
   frontOf(bucket: string): Work<Payload> | undefined {
-    const found = this.#buckets.get(bucket);
-    if (!found) return undefined;
-    const { critical, default: ordinary, sheddable } = found.lists;
-    return critical.first ?? ordinary.first ?? sheddable.first;
+    return this.#buckets.has(bucket) ? this.#next(bucket) : undefined;
   }
 
   /** `rows` of a waiting work went to a batch: its `nextRow` is past them. It leaves with its last row. */
   took(work: Work<Payload>, rows: number): void {
-    this.#leave(work, { rows, wholly: work.waitingRows === 0 });
+    this.#leave(work, { rows, wholly: work.waitingRows === 0, served: true });
   }
 
   /** A waiting work leaves without running. The caller sets its status. */
   removed(work: Work<Payload>): void {
-    this.#leave(work, { rows: work.waitingRows, wholly: true });
+    this.#leave(work, { rows: work.waitingRows, wholly: true, served: false });
   }
 
   /** Empties the queue and returns what waited in it, in the order of service, to be queued elsewhere. */
@@ -155,29 +164,46 @@ export class WorkQueue<Payload> {
     return works;
   }
 
-  #leave(work: Work<Payload>, left: { rows: number; wholly: boolean }): void {
+  #next(bucket?: string): Work<Payload> | undefined {
+    for (const name of LANES) {
+      const lane = this.#lanes[name];
+      const work = lane.works > 0 ? lane.next(bucket) : undefined;
+      if (work) return work;
+    }
+    return undefined;
+  }
+
+  #unitsOfHigherLanes(lane: Criticality): number {
+    let units = 0;
+    for (const name of LANES) {
+      if (name === lane) break;
+      units += this.#lanes[name].units;
+    }
+    return units;
+  }
+
+  #leave(work: Work<Payload>, { rows, wholly, served }: Left): void {
     const bucket = this.#buckets.get(work.bucket);
-    const { list } = work;
-    assert(bucket && list, 'only a work that waits leaves the queue');
+    assert(bucket && work.list, 'only a work that waits leaves the queue');
     const lane = this.#lanes[work.lane];
-    this.#count(bucket, lane, -left.rows);
-    if (!left.wholly) return;
-    const wasFirst = list.first === work;
-    list.remove(work);
-    if (list.first === undefined) lane.lists.remove(list);
-    else if (wasFirst) lane.lists.moved(list);
-    lane.works -= 1;
+    const units = rows * work.unitsPerRow;
+    lane.left(work, { units, wholly, served });
+    lane.rows -= rows;
+    this.#units -= units;
+    this.#count(bucket, -rows);
+    if (!wholly) return;
     bucket.works -= 1;
     this.#works -= 1;
     this.#bytes -= work.bytes;
     if (bucket.works === 0) this.#buckets.delete(work.bucket);
+    // Sums of floating numbers drift; nothing waits now.
+    if (this.#works === 0) this.#units = 0;
   }
 
-  #count(bucket: Bucket<Payload>, lane: Lane<Payload>, rows: number): void {
+  #count(bucket: Bucket, rows: number): void {
     this.#runs -= Math.ceil(bucket.rows / this.#maxRows);
     bucket.rows += rows;
     this.#runs += Math.ceil(bucket.rows / this.#maxRows);
-    lane.rows += rows;
     this.#rows += rows;
   }
 }

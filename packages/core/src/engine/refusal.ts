@@ -19,11 +19,37 @@ export function tooLate(lateMs: number): GimbalError {
   );
 }
 
-/** Shed: the memory for waiting works is used up. */
-export function tooManyBytes(bytes: { queued: number; limit: number }, waitMs: number): GimbalError {
+/** Shed: the queue stands, and callers who did not say how long they wait may not be there any more. */
+export function standing(wait: { waitMs: number; targetMs: number }): GimbalError {
   return new GimbalError(
     'OVERLOADED',
-    `Cannot queue the work: ${bytes.queued} bytes wait already, expected at most ${bytes.limit} with it`,
+    `Cannot queue the work: the wait has been ${Math.ceil(wait.waitMs)} ms for a while, expected at most ${Math.ceil(wait.targetMs)} for requests that say no deadline; say one with Inference-Timeout-Ms to wait longer`,
+    { retryAfterMs: Math.max(MIN_RETRY_AFTER_MS, Math.ceil(wait.waitMs - wait.targetMs)) },
+  );
+}
+
+/** Shed: it waited in a queue that stands until its caller has probably gone. */
+export function stale(waitedMs: number): GimbalError {
+  return new GimbalError(
+    'OVERLOADED',
+    `Cannot answer soon: the work has waited ${Math.round(waitedMs)} ms in a queue that stands, and newer ones go first; say a deadline with Inference-Timeout-Ms to wait longer`,
+    { retryAfterMs: MIN_RETRY_AFTER_MS },
+  );
+}
+
+/** It crashed runners until it was alone with one. */
+export function poison(because: string): GimbalError {
+  return new GimbalError(
+    'POISON_INPUT',
+    `Cannot run this input: ${because}, expected an input that the model survives`,
+  );
+}
+
+/** Shed: the memory for waiting works is used up. */
+export function tooManyBytes(bytes: { held: number; limit: number }, waitMs: number): GimbalError {
+  return new GimbalError(
+    'OVERLOADED',
+    `Cannot queue the work: ${bytes.held} bytes are held already, expected at most ${bytes.limit} with it`,
     { retryAfterMs: Math.max(MIN_RETRY_AFTER_MS, Math.ceil(waitMs)) },
   );
 }

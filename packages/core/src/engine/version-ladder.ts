@@ -1,15 +1,24 @@
+import type { Instant } from '../base/time.ts';
+import type { Criticality } from '../contract/inference-port.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
 import { Pool, type PoolOptions } from './pool.ts';
+import { LANES } from './queue.ts';
 import { loading, unavailable } from './refusal.ts';
+import { WaitSlip } from './wait-slip.ts';
 import type { Work } from './work.ts';
 
-/** Where no arena bounds the memory of waiting works sooner. */
+/** Where no arena bounds the memory of works sooner. */
 const MAX_QUEUED_BYTES = 256 * 1024 * 1024;
 
 export interface EngineVersionOptions {
   readonly version: string;
-  /** Memory that waiting works may hold, over all rungs. Default: 256 MiB. */
+  /** Memory that works may hold until they end, over all rungs. Default: 256 MiB. */
   readonly maxQueuedBytes?: number;
+  /**
+   * Batches that run at once over all rungs, where they share the same processor: rungs beside each other would only slow
+   * each other down. Default: as many as there are runners.
+   */
+  readonly maxRunning?: number;
   /** One for each variant, best first. */
   readonly pools: readonly Omit<PoolOptions, 'version' | 'rung'>[];
 }
@@ -19,6 +28,10 @@ export class VersionLadder<Payload> {
   readonly version: string;
   readonly pools: readonly Pool<Payload>[];
   readonly maxQueuedBytes: number;
+  readonly slip = new WaitSlip();
+  readonly #maxRunning: number;
+  /** Memory held by the works that have not ended, queued or running. */
+  openBytes = 0;
   /** No new works are taken. */
   removing = false;
   /** Why a rung's variant can't run; undefined while it starts or serves. */
@@ -27,6 +40,7 @@ export class VersionLadder<Payload> {
   constructor(options: EngineVersionOptions) {
     this.version = options.version;
     this.maxQueuedBytes = options.maxQueuedBytes ?? MAX_QUEUED_BYTES;
+    this.#maxRunning = options.maxRunning ?? Number.POSITIVE_INFINITY;
     this.pools = options.pools.map(
       (pool, rung) => new Pool<Payload>({ ...pool, version: options.version, rung }),
     );
@@ -38,16 +52,65 @@ export class VersionLadder<Payload> {
     return true;
   }
 
-  /** Memory held by the works that wait, on any rung. */
-  get queuedBytes(): number {
-    let bytes = 0;
-    for (const pool of this.pools) bytes += pool.queue.bytes;
-    return bytes;
-  }
-
   get serving(): boolean {
     for (const pool of this.pools) if (pool.serving > 0) return true;
     return false;
+  }
+
+  /** Whether another batch may start. */
+  get hasSlot(): boolean {
+    if (this.#maxRunning === Number.POSITIVE_INFINITY) return true;
+    let running = 0;
+    for (const pool of this.pools) running += pool.runningBatches;
+    return running < this.#maxRunning;
+  }
+
+  /** Batches of the pool that run at once. */
+  slotsOf(pool: Pool<Payload>): number {
+    return Math.min(pool.serving, this.#maxRunning);
+  }
+
+  /** Whether a new work would start at once. */
+  isIdle(pool: Pool<Payload>): boolean {
+    return pool.idle && this.hasSlot && (!this.#shared || this.pools.every(nothingWaits));
+  }
+
+  /**
+   * Wait for a runner behind so many units of the pool. Where rungs share the processor, what runs and waits on the others
+   * in the same lane or a higher one is served meanwhile. While all runners are away, as if one came back at once.
+   */
+  waitMs(
+    pool: Pool<Payload>,
+    units: number,
+    of: { readonly lane: Criticality; readonly now: Instant },
+  ): number {
+    let ms = pool.queuedMs(units) + pool.remainingMs(of.now);
+    if (this.#shared) {
+      for (const other of this.pools) {
+        if (other === pool) continue;
+        ms += other.remainingMs(of.now) + other.queuedMs(other.queue.unitsUpTo(of.lane));
+      }
+    }
+    return ms / Math.max(1, this.slotsOf(pool));
+  }
+
+  /** The pool whose front work is served next, of those that could start one. */
+  *inOrder(): Iterable<Pool<Payload>> {
+    if (this.pools.length === 1) {
+      yield* this.pools;
+      return;
+    }
+    const fronts = this.pools.flatMap((pool) => {
+      const front = pool.queue.front();
+      return front ? [{ pool, lane: LANES.indexOf(front.lane), urgency: front.urgency }] : [];
+    });
+    fronts.sort((one, other) => one.lane - other.lane || one.urgency - other.urgency);
+    for (const { pool } of fronts) yield pool;
+  }
+
+  /** Whether rungs share the processor. */
+  get #shared(): boolean {
+    return this.#maxRunning < Number.POSITIVE_INFINITY && this.pools.length > 1;
   }
 
   setFault(rung: number, fault: GimbalError | undefined): void {
@@ -88,4 +151,8 @@ export class VersionLadder<Payload> {
   takeAll(): Work<Payload>[] {
     return this.pools.flatMap((pool) => pool.queue.takeAll());
   }
+}
+
+function nothingWaits(pool: Pool<unknown>): boolean {
+  return pool.queue.works === 0;
 }

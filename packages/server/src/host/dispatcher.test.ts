@@ -105,15 +105,33 @@ describe('Dispatcher', () => {
     dispatcher.close();
   });
 
-  it('fails a crashed batch with its reason, frees its memory, and goes on with the next runner', async () => {
+  it('keeps the memory of a crashed batch and runs it again on the next runner', async () => {
     const dispatcher = new Dispatcher(systemClock);
     const { version, arena, pool } = aVersion(dispatcher, 'v');
     const call = version.open(context);
     const { results } = submit(call);
     await started(pool);
     pool.crash();
-    expect(results).toMatchObject([{ ok: false, error: { code: 'RUNNER_CRASHED' } }]);
+    expect(results).toEqual([]);
+    expect(arena.used).toBeGreaterThan(0);
+    pool.ready();
+    await started(pool);
+    pool.answer();
+    expect(results).toMatchObject([{ ok: true }]);
     call.close();
+    expect(arena.used).toBe(0);
+    dispatcher.close();
+  });
+
+  it('frees the memory of a crashed batch whose client has gone, and runs nothing again', async () => {
+    const dispatcher = new Dispatcher(systemClock);
+    const { version, arena, pool } = aVersion(dispatcher, 'v');
+    const call = version.open(context);
+    const { results } = submit(call);
+    await started(pool);
+    call.close();
+    expect(arena.used).toBeGreaterThan(0);
+    pool.crash();
     expect(arena.used).toBe(0);
     pool.ready();
     const next = version.open(context);
@@ -121,6 +139,7 @@ describe('Dispatcher', () => {
     await started(pool);
     pool.answer();
     expect(second.results).toMatchObject([{ ok: true }]);
+    expect(results).toEqual([]);
     next.close();
     dispatcher.close();
   });

@@ -1,9 +1,9 @@
 import {
+  type Ask,
   type Batch,
   type BatchReport,
   type Clock,
   type CostProfile,
-  type Criticality,
   Engine,
   type EngineDriver,
   type EngineVersionOptions,
@@ -12,6 +12,7 @@ import {
   type JobPart,
   NEVER,
   type Pool,
+  type RunnerLoss,
   type RunnerPlace,
   type RunnerPool,
   type Work,
@@ -75,9 +76,9 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     return 0;
   }
 
-  /** Throws when a work of so many rows could not be done by the deadline. */
-  admit(key: string, ask: { rows: number; deadline: Instant; lane: Criticality }): void {
-    this.#engine.admit(key, ask.rows, { deadline: ask.deadline, lane: ask.lane, now: this.#clock.now() });
+  /** Throws what the work would be refused with. */
+  admit(key: string, ask: Ask): void {
+    this.#engine.admit(key, ask, this.#clock.now());
   }
 
   submit(work: Work<PendingWork>): void {
@@ -100,13 +101,13 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     this.#scheduleTurn();
   }
 
-  runnerLost(place: RunnerPlace, error: GimbalError): void {
+  runnerLost(place: RunnerPlace, loss: RunnerLoss): void {
     for (const [id, batch] of this.#running) {
       if (!isAt(batch, place)) continue;
       this.#running.delete(id);
       for (const part of batch.parts) part.work.payload.call.batchEnded();
     }
-    this.#engine.runnerLost(place, error, this.#clock.now());
+    this.#engine.runnerLost(place, loss, this.#clock.now());
     this.#deliver();
     this.#scheduleTurn();
   }

@@ -15,19 +15,17 @@ import {
   type VersionStatistics,
   type VersionView,
   Work,
-  type WorkRequest,
   type WorkResult,
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
 import { type CallTarget, HostCall, type PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher } from './dispatcher.ts';
 import type { LoadGate } from './load-gate.ts';
+import { RequestCosts } from './request-costs.ts';
 import { VersionCounters } from './version-counters.ts';
 
 /** After the last work, outputs may still be on their way to slow clients: the arena is unmapped when they are done. */
 const ARENA_CHECK_MS = 100;
-/** Texts of about the same length share a batch, so that little is padded: the bucket doubles. */
-const SHORTEST_TEXT_BUCKET_BYTES = 64;
 
 /** Makes the runners of one variant. */
 export type PoolFactory = (request: {
@@ -90,7 +88,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   readonly #options: ServedVersionOptions;
   readonly #variants: Variant[];
   readonly #counters = new VersionCounters();
-  readonly #fixedShapes: boolean;
+  readonly #costs: RequestCosts;
   #resolveLoaded: () => void = () => {};
   #rejectLoaded: (error: GimbalError) => void = () => {};
   #resolveDrained: () => void = () => {};
@@ -114,13 +112,16 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.#variants = options.spec.variants.map((spec, rung) => this.#createVariant(spec, rung));
     this.variantNames = options.spec.variants.map((variant) => variant.name);
     this.runnerPools = this.#variants.map((variant) => variant.pool);
-    this.#fixedShapes = options.spec.signature.inputs.every((input) =>
-      input.shape.slice(1).every((size) => size >= 0),
-    );
+    this.#costs = new RequestCosts(options.spec);
     const { batching } = options.spec;
     const maxRows = options.spec.signature.batchAxis === 'dynamic' ? batching.maxSize : 1;
     const pool = { maxRows, maxDelayMs: batching.maxDelayMs, preferredSizes: batching.preferredSizes };
-    options.dispatcher.add(this, { version: this.key, pools: this.#variants.map(() => pool) });
+    options.dispatcher.add(this, {
+      version: this.key,
+      // Threads are planned for this many runners at once, on whichever rung.
+      maxRunning: options.spec.runners.count,
+      pools: this.#variants.map(() => pool),
+    });
   }
 
   start(): void {
@@ -182,6 +183,9 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       rows: 1,
       deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
       lane: context.criticality,
+      costClass: this.#costs.ofBody(context.bodyBytes),
+      bestOnly: isBestOnly(context),
+      ...termsOf(context),
     });
     this.openCalls += 1;
     return new HostCall(this, context, { deadline, now: clock.now });
@@ -189,13 +193,18 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
 
   submit(pending: PendingWork): void {
     const { request } = pending;
+    const { context } = pending.call;
     const work = new Work<PendingWork>({
       version: this.key,
       rows: request.rows,
-      bucket: this.#bucketOf(request),
+      bucket: this.#costs.bucketOf(request),
+      costClass: this.#costs.classOf(request),
       splittable:
         request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
-      lane: pending.call.context.criticality,
+      lane: context.criticality,
+      bestOnly: isBestOnly(context),
+      ...termsOf(context),
+      repeatable: this.#spec.repeatable,
       enqueuedAt: pending.enqueuedAt,
       deadline: pending.deadline,
       payload: pending,
@@ -286,7 +295,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       },
       onLost: (id, error) => {
         tell({ kind: 'lost', variant, runner: id, error });
-        dispatcher.runnerLost(place(id), error);
+        dispatcher.runnerLost(place(id), { error, cause: 'crashed' });
       },
       onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
       onFault: (error) => {
@@ -337,20 +346,16 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       this.#rejectLoaded(fault ?? new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}`));
     }
   }
-
-  /** Only works whose rows can stand in one tensor share a batch. */
-  #bucketOf({ input }: WorkRequest): string {
-    if (input.kind === 'encoded')
-      return this.#spec.text ? `text ${textBucket(input.span.byteLength)}` : 'encoded';
-    if (this.#fixedShapes) return 'tensors';
-    return input.tensors.map(({ shape }) => shape.slice(1).join('x')).join(' ');
-  }
 }
 
-function textBucket(byteLength: number): number {
-  let limit = SHORTEST_TEXT_BUCKET_BYTES;
-  while (limit < byteLength) limit *= 2;
-  return limit;
+/** What a call says of how it wants to be served. */
+function termsOf({ tenant = '', timeoutMs }: CallContext): { tenant: string; deadlineTold: boolean } {
+  return { tenant, deadlineTold: timeoutMs !== undefined };
+}
+
+/** Critical calls keep the best rung; others may insist on it. */
+function isBestOnly({ criticality, refusesDegraded = false }: CallContext): boolean {
+  return criticality === 'critical' || refusesDegraded;
 }
 
 function delay(ms: number): Promise<void> {

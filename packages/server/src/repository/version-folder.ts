@@ -126,6 +126,7 @@ class VersionReader {
       runners: this.#runners(declared),
       deadlineMs: this.#deadline(declared),
       nonFiniteOutputs: declared.nonFiniteOutputs ?? this.#modelFile.nonFiniteOutputs ?? 'error',
+      repeatable: declared.repeatable ?? this.#modelFile.repeatable ?? true,
       derivations: this.#derivations,
     };
   }

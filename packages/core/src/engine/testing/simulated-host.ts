@@ -4,7 +4,7 @@ import type { CostProfile } from '../../contract/model.ts';
 import type { BatchReport, PartReport } from '../../contract/runner-port.ts';
 import { GimbalError } from '../../errors/gimbal-error.ts';
 import type { Batch, BatchPart } from '../batch.ts';
-import { Engine, type EngineDriver, type RunnerPlace, type WorkOutcome } from '../engine.ts';
+import { Engine, type EngineDriver, type RunnerLoss, type RunnerPlace, type WorkOutcome } from '../engine.ts';
 import { Work } from '../work.ts';
 
 /** A host's event loop comes round this often, in ms, while the engine asks for the next turn. */
@@ -26,6 +26,10 @@ export interface SimulatedWorkOptions {
   readonly timeoutMs?: number;
   readonly bytes?: number;
   readonly version?: string;
+  readonly tenant?: string;
+  readonly costClass?: number;
+  readonly deadlineTold?: boolean;
+  readonly repeatable?: boolean;
 }
 
 interface SimulatedRunner {
@@ -63,7 +67,12 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
   // What tests do.
 
   submit(options: SimulatedWorkOptions = {}): Work<SimulatedPayload> {
+    const { tenant = '', costClass = 0, deadlineTold = true, repeatable = true } = options;
     const work = new Work<SimulatedPayload>({
+      tenant,
+      costClass,
+      deadlineTold,
+      repeatable,
       version: options.version ?? 'v',
       rows: options.rows ?? 1,
       bucket: options.bucket ?? 'b',
@@ -96,9 +105,9 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
     this.#somethingHappened();
   }
 
-  runnerLost(place: RunnerPlace, error = crashed()): void {
+  runnerLost(place: RunnerPlace, loss: RunnerLoss = { error: crashed(), cause: 'crashed' }): void {
     this.#runners.delete(keyOf(place));
-    this.engine.runnerLost(place, error, this.now);
+    this.engine.runnerLost(place, loss, this.now);
     this.#somethingHappened();
   }
 
@@ -149,7 +158,7 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
     if (!runner) throw new Error(`Cannot run a batch: runner ${batch.runner} does not exist`);
     const startsAt = Math.max(this.now, runner.batches.at(-1)?.endsAt ?? 0);
     const { fixedMs, perRowMs } = runner.profile;
-    runner.batches.push({ batch, endsAt: startsAt + fixedMs + perRowMs * batch.rows });
+    runner.batches.push({ batch, endsAt: startsAt + fixedMs + perRowMs * batch.units });
     this.batches.push(batch);
   }
 

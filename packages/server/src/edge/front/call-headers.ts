@@ -9,15 +9,44 @@ const MAX_QUOTED = 64;
 /** Longer budgets are this one: no inference waits a day. */
 export const MAX_TIMEOUT_MS = 86_400_000;
 
+/** Longest name of a tenant. */
+const MAX_TENANT = 128;
+
+/** How a caller wants to be served, as its headers say. */
+export interface CallTerms {
+  readonly timeoutMs: number | undefined;
+  readonly criticality: Criticality;
+  readonly tenant: string;
+  readonly refusesDegraded: boolean;
+}
+
+/** What holds for the many that say nothing. */
+export const NO_TERMS: CallTerms = {
+  timeoutMs: undefined,
+  criticality: 'default',
+  tenant: '',
+  refusesDegraded: false,
+};
+
+/** `NO_TERMS` itself when no header says anything. Throws MALFORMED_REQUEST or INVALID_INPUT. */
+export function termsOf(head: RequestHead): CallTerms {
+  const timeoutMs = timeoutOf(head);
+  const criticality = criticalityOf(head);
+  const tenant = tenantOf(head);
+  const refusesDegraded = refusesDegradedOf(head);
+  const says = timeoutMs !== undefined || criticality !== 'default' || tenant !== '' || refusesDegraded;
+  return says ? { timeoutMs, criticality, tenant, refusesDegraded } : NO_TERMS;
+}
+
 /** The smaller of the caller's and the proxy's budgets, in ms; undefined when neither is given. */
-export function timeoutOf(head: RequestHead): number | undefined {
+function timeoutOf(head: RequestHead): number | undefined {
   const own = milliseconds(head, 'Inference-Timeout-Ms', 'inference-timeout-ms');
   const proxy = milliseconds(head, 'x-envoy-expected-rq-timeout-ms', 'x-envoy-expected-rq-timeout-ms');
   if (own === undefined || proxy === undefined) return own ?? proxy;
   return Math.min(own, proxy);
 }
 
-export function criticalityOf(head: RequestHead): Criticality {
+function criticalityOf(head: RequestHead): Criticality {
   const value = head.header('inference-criticality');
   if (value === undefined) return 'default';
   switch (value) {
@@ -28,6 +57,30 @@ export function criticalityOf(head: RequestHead): Criticality {
     default:
       throw unknownCriticality(value);
   }
+}
+
+/** Among whom time is shared. A gateway that knows its callers sets it; nobody is authenticated by it. */
+function tenantOf(head: RequestHead): string {
+  const tenant = head.header('inference-tenant') ?? '';
+  if (tenant.length <= MAX_TENANT) return tenant;
+  const expected = `at most ${MAX_TENANT} characters`;
+  throw new GimbalError(
+    'INVALID_INPUT',
+    `Cannot use header Inference-Tenant: expected ${expected}, got ${tenant.length}`,
+    { fields: [{ pointer: 'header:Inference-Tenant', expected, received: `${tenant.length}` }] },
+  );
+}
+
+function refusesDegradedOf(head: RequestHead): boolean {
+  const value = head.header('inference-degradation');
+  if (value === undefined || value === 'accept') return false;
+  if (value === 'refuse') return true;
+  const expected = '"accept" or "refuse"';
+  throw new GimbalError(
+    'INVALID_INPUT',
+    `Cannot use header Inference-Degradation: expected ${expected}, got ${quoted(value)}`,
+    { fields: [{ pointer: 'header:Inference-Degradation', expected, received: quoted(value) }] },
+  );
 }
 
 /** A value of the client's, quoted and cut off. */

@@ -1,7 +1,7 @@
-import type { CallContext, Criticality } from '@gimbal/core';
+import type { CallContext } from '@gimbal/core';
 import type { Exchange } from '../../http1/exchange.ts';
 import type { EdgePorts, EdgeRequest, Reply, Route } from '../route.ts';
-import { criticalityOf, timeoutOf } from './call-headers.ts';
+import { type CallTerms, NO_TERMS, termsOf } from './call-headers.ts';
 import { queryOf } from './percent-text.ts';
 import { FrontReply } from './reply.ts';
 import { traceIdOf } from './traceparent.ts';
@@ -35,7 +35,7 @@ export class FrontRequest implements EdgeRequest {
     this.requestId = requestId;
     this.traceId = traceIdOf(exchange.head.header('traceparent'));
     this.reply = new FrontReply(ports, this);
-    this.context = this.#contextWith(undefined, 'default');
+    this.context = this.#contextWith(NO_TERMS);
   }
 
   /** Parsed when first asked for. Throws MALFORMED_REQUEST. */
@@ -46,22 +46,20 @@ export class FrontRequest implements EdgeRequest {
 
   /** Reads what the headers say of the call. Throws MALFORMED_REQUEST or INVALID_INPUT. */
   readHeaders(): void {
-    const { head } = this.exchange;
-    const timeoutMs = timeoutOf(head);
-    const criticality = criticalityOf(head);
-    if (timeoutMs !== undefined || criticality !== 'default') {
-      this.context = this.#contextWith(timeoutMs, criticality);
-    }
+    const terms = termsOf(this.exchange.head);
+    if (terms !== NO_TERMS) this.context = this.#contextWith(terms);
   }
 
-  #contextWith(timeoutMs: number | undefined, criticality: Criticality): CallContext {
+  #contextWith(terms: CallTerms): CallContext {
     const { exchange, requestId, route } = this;
     return {
       requestId,
       protocol: route.protocol,
       receivedAt: exchange.receivedAt,
-      timeoutMs,
-      criticality,
+      timeoutMs: terms.timeoutMs,
+      criticality: terms.criticality,
+      tenant: terms.tenant,
+      refusesDegraded: terms.refusesDegraded,
       bodyBytes: exchange.head.contentLength,
     };
   }

@@ -54,6 +54,7 @@ export function aVersionSpec(parts: Partial<VersionSpec> = {}): VersionSpec {
     runners: { count: 1, threads: 1, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
     deadlineMs: 1000,
     nonFiniteOutputs: 'allow',
+    repeatable: true,
     derivations: [],
     ...parts,
   };

@@ -98,6 +98,7 @@ export function sampleVersion(model: SampleModel, parts: SampleParts = {}): Vers
     batching: { maxSize: 'auto', maxDelayMs: 5, preferredSizes: [] },
     deadlineMs: 1000,
     nonFiniteOutputs: 'error',
+    repeatable: true,
     derivations: [],
     ...parts,
     runners: {

@@ -50,6 +50,7 @@ export function aVersion(part: Partial<VersionSpec>): VersionSpec {
     runners: { count: 1, threads: 1, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
     deadlineMs: 1_000,
     nonFiniteOutputs: 'error',
+    repeatable: true,
     derivations: [],
     ...part,
   };
