@@ -42,6 +42,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./verbs/doctor.ts')).doctor,
   },
   {
+    name: 'devices',
+    summary: 'show the GPUs of a server, or of this machine',
+    load: async () => (await import('./verbs/devices.ts')).devices,
+  },
+  {
     name: 'init',
     summary: 'make a starter folder with a configuration and a tiny model',
     load: async () => (await import('./verbs/init.ts')).init,

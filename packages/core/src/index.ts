@@ -4,6 +4,13 @@ export { type Random, randomInteger, SeededRandom } from './base/random.ts';
 export { type Clock, type Instant, NEVER } from './base/time.ts';
 export type { CallObserver, CallRecord } from './contract/call-record.ts';
 export type {
+  DecisionObserver,
+  DecisionRecord,
+  DecisionSituation,
+  LadderReport,
+  LostRun,
+} from './contract/decision.ts';
+export type {
   Block,
   Call,
   CallContext,
@@ -44,6 +51,8 @@ export type {
 export type { BatchAxis, Signature, TensorSpec } from './contract/signature.ts';
 export type {
   AnswerParameters,
+  CachedHow,
+  DegradationReason,
   PartOutput,
   Span,
   StageTimings,
@@ -56,8 +65,8 @@ export type {
   WorkRequest,
   WorkResult,
 } from './contract/work.ts';
-export type { Batch, BatchPart } from './engine/batch.ts';
 export type { Admission } from './engine/admission.ts';
+export type { Batch, BatchPart } from './engine/batch.ts';
 export {
   type Ask,
   Engine,
@@ -88,6 +97,42 @@ export {
   type Outcome,
   type RetryAdvice,
 } from './errors/registry.ts';
+export {
+  AnswerCache,
+  type AnswerCacheCounters,
+  type CachedAnswer,
+  type CacheLookup,
+} from './policy/cache/answer-cache.ts';
+export type { Flight, Follower, Lead, LeaderAnswer } from './policy/cache/flight.ts';
+export { type AnswerCacheOptions, DEFAULT_ANSWER_CACHE_OPTIONS } from './policy/cache/options.ts';
+export { LeakDetector, type LeakVerdict, type MemorySample } from './policy/leak/leak-detector.ts';
+export { DEFAULT_LEAK_OPTIONS, type LeakOptions } from './policy/leak/options.ts';
+export {
+  DEFAULT_QUEUE_DELAY_LIMITER_OPTIONS,
+  type QueueDelayLimiterOptions,
+} from './policy/limiter/options.ts';
+export { type LimiterAsk, QueueDelayLimiter } from './policy/limiter/queue-delay-limiter.ts';
+export {
+  MemoryPressure,
+  type MemorySituation,
+  type PressureLevel,
+  type PressureStep,
+} from './policy/pressure/memory-pressure.ts';
+export { DEFAULT_PRESSURE_OPTIONS, type PressureOptions } from './policy/pressure/options.ts';
+export {
+  DEFAULT_QUARANTINE_OPTIONS,
+  DEFAULT_VERDICT_OPTIONS,
+  type QuarantineOptions,
+  type VerdictOptions,
+} from './policy/quarantine/options.ts';
+export { type PoisonInput, Quarantine, type QuarantinedInput } from './policy/quarantine/quarantine.ts';
+export {
+  judge,
+  type RunEnd,
+  type RunEndCause,
+  type Verdict,
+  type VerdictKind,
+} from './policy/quarantine/verdict.ts';
 export { DEFAULT_RESTART_OPTIONS, type RestartOptions } from './policy/restart/options.ts';
 export { RestartBackoff, type RestartDecision, type RunnerExit } from './policy/restart/restart.ts';
 export { bytesTensorFault } from './tensor/bytes-tensor.ts';

@@ -7,6 +7,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of candidates) {
+    if (candidate.length > MAX_NAME_LENGTH) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;
@@ -16,8 +17,12 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best;
 }
 
-/** Levenshtein distance, one row at a time. */
+/**
+ * Edit distance in which two neighbours that changed places count once ("digtis"): Damerau's, in the restricted form that
+ * edits no part twice. Three rows are kept.
+ */
 function editDistance(left: string, right: string): number {
+  let beforePrevious: readonly number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row += 1) {
     const current = [row];
@@ -25,8 +30,13 @@ function editDistance(left: string, right: string): number {
       const substitution = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
       const deletion = (previous[column] ?? 0) + 1;
       const insertion = (current[column - 1] ?? 0) + 1;
-      current.push(Math.min(substitution, deletion, insertion));
+      let distance = Math.min(substitution, deletion, insertion);
+      if (left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]) {
+        distance = Math.min(distance, (beforePrevious[column - 2] ?? Number.POSITIVE_INFINITY) + 1);
+      }
+      current.push(distance);
     }
+    beforePrevious = previous;
     previous = current;
   }
   return previous[right.length] ?? 0;

@@ -38,10 +38,12 @@ describe('names of fields', () => {
   });
 
   it('every part of the schema is a documented field: none is lost', () => {
-    const properties = configurationJsonSchema().properties as Record<string, { properties?: object }>;
-    const inSchema = Object.entries(properties).flatMap(([name, { properties: inner }]) =>
-      inner === undefined ? [name] : Object.keys(inner).map((key) => `${name}.${key}`),
-    );
+    type Properties = Record<string, { properties?: Properties }>;
+    const leavesOf = (properties: Properties): string[] =>
+      Object.entries(properties).flatMap(([name, { properties: inner }]) =>
+        inner === undefined ? [name] : leavesOf(inner).map((key) => `${name}.${key}`),
+      );
+    const inSchema = leavesOf(configurationJsonSchema().properties as Properties);
     expect(CONFIGURATION_FIELDS.map(({ name }) => name)).toEqual(inSchema);
   });
 });

@@ -1,7 +1,9 @@
 import type { z } from 'zod';
+import { cacheSection } from './cache-section.ts';
 import { formatByteSize } from './byte-size.ts';
 import { formatDurationMs } from './duration.ts';
 import { field, mapping, optionalField, section } from './field.ts';
+import { grpcSection, wrongGrpc } from './grpc-section.ts';
 import { boolean, choice, choices, duration, integer, text, texts } from './leaf.ts';
 import { limitsSection } from './limits-section.ts';
 import { batchingSection, deadlineField, runnersSection, watchField } from './model-sections.ts';
@@ -24,14 +26,7 @@ const serverShape = {
       flag: 'port',
     }),
   }),
-  grpc: section('Inference over gRPC. Reserved: not served yet.', {
-    port: field(port, {
-      default: 8001,
-      description: 'Port of the gRPC server; 0 takes any free one. Reserved: not served yet.',
-      reason: 'The port of Triton and KServe.',
-      flag: 'grpc-port',
-    }),
-  }),
+  grpc: grpcSection,
   admin: section('Metrics, runners and administration.', {
     host: field(text('an address or host name to listen on'), {
       default: '127.0.0.1',
@@ -90,6 +85,7 @@ const repositoryShape = {
 
 const operationsShape = {
   limits: limitsSection,
+  cache: cacheSection,
   drain: section('How the server stops.', {
     lameDuckMs: field(duration({ minMs: 0, maxMs: HOUR_MS, unit: 'in-name' }), {
       default: 3_000,
@@ -194,13 +190,13 @@ function brokenRelations(configuration: Fields): BrokenRelation[] {
       got: formatDurationMs(valueMs),
     });
   }
-  return [...broken, ...wrongPreferredSizes(batching)];
+  return [...broken, ...wrongGrpc(configuration.grpc), ...wrongPreferredSizes(batching)];
 }
 
-/** Without gRPC's, which is not opened yet. */
-function clashingPorts({ http, admin }: Fields): BrokenRelation[] {
+function clashingPorts({ http, grpc, admin }: Fields): BrokenRelation[] {
   const ports = [
     ['http', http.port],
+    ['grpc', grpc.port],
     ['admin', admin.port],
   ] as const;
   return ports.flatMap(([name, value], index) => {

@@ -100,6 +100,8 @@ const VARIANTS = `a list of 1 to ${MAX_VARIANTS} variants, best first`;
 
 const REPEATABLE =
   'Whether a request may be run again when its runner was lost; `false` only where a run has effects outside. Default: true.';
+const CACHE =
+  'Whether equal requests get the same answer from memory; costs a SHA-256 over each input. Default: false.';
 
 const shape = {
   task: optionalField(choice(TASKS), {
@@ -136,6 +138,7 @@ const shape = {
     description: 'Whether NaN and Infinity in a float output are an error.',
   }),
   repeatable: optionalField(boolean(), { description: REPEATABLE }),
+  cache: optionalField(boolean(), { description: CACHE }),
 };
 
 /** version.yaml: what one version is. Immutable with its artefacts. */
@@ -179,6 +182,7 @@ export const modelFileSchema = mapping({
     reloadable: true,
   }),
   repeatable: optionalField(boolean(), { description: REPEATABLE, reloadable: true }),
+  cache: optionalField(boolean(), { description: CACHE, reloadable: true }),
 }).superRefine((declared, context) => {
   for (const { path, expected, got } of wrongPreferredSizes(declared.batching ?? {})) {
     context.addIssue({ code: 'custom', path: [...path], message: expected, params: { got } });

@@ -5,7 +5,7 @@ import type { Span, WorkRequest, WorkResult } from './work.ts';
 /** Lane of a request; `critical` is served first. */
 export type Criticality = 'critical' | 'default' | 'sheddable';
 
-export type Protocol = 'native' | 'v2' | 'compat';
+export type Protocol = 'native' | 'v2' | 'compat' | 'grpc';
 
 /** What is known of a call when its head has been read. */
 export interface CallContext {

@@ -117,6 +117,8 @@ export interface VersionSpec {
   readonly nonFiniteOutputs: 'error' | 'allow';
   /** Whether a request may be run again after a runner was lost with it: no run has effects outside. */
   readonly repeatable: boolean;
+  /** Whether equal requests may get a kept answer. */
+  readonly cached: boolean;
   readonly derivations: readonly Derivation[];
 }
 

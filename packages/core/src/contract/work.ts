@@ -58,6 +58,16 @@ export type PartOutput =
   /** UTF-8 JSON members without braces, such as `"predictions":[…]`. */
   | { readonly kind: 'answer'; readonly json: Uint8Array };
 
+/** Why a work was not answered by the best rung. */
+export type DegradationReason = 'overload' | 'unavailable' | 'pinned' | 'stale-answer';
+
+/** How the answer cache took part in an answer. */
+export interface CachedHow {
+  /** `hit`: it was kept; `joined`: another request's run gave it; `stale`: it was too old, but better than an error. */
+  readonly kind: 'hit' | 'joined' | 'stale';
+  readonly ageMs: number;
+}
+
 export interface WorkDone {
   readonly ok: true;
   readonly variant: string;
@@ -66,6 +76,10 @@ export interface WorkDone {
   readonly batchRows: number;
   readonly parts: readonly PartOutput[];
   readonly timings: StageTimings;
+  /** Undefined when the best rung answered. */
+  readonly degradedBecause?: DegradationReason | undefined;
+  /** Undefined when a run of its own answered. */
+  readonly cached?: CachedHow | undefined;
 }
 
 export interface WorkFailed {

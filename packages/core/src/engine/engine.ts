@@ -23,6 +23,8 @@ export type WorkOutcome =
   | {
       readonly kind: 'done';
       readonly rung: number;
+      /** The one that had its last rows. */
+      readonly runner: string;
       /** Rows of the batch that its last rows were in. */
       readonly batchRows: number;
       /** In row order. */
@@ -414,6 +416,7 @@ function done<Payload>(
   return {
     kind: 'done',
     rung: batch.rung,
+    runner: batch.runner,
     batchRows: batch.rows,
     reports: work.reported,
     timings: {

@@ -20,7 +20,7 @@ export function bytesTensorFault(bytes: Uint8Array, count: number): string | und
   return `expected ${count} elements, got ${bytes.length - at} more bytes`;
 }
 
-/** Shows each element in turn; stops when `visit` says false. The bytes must be known to be good. */
+/** Shows every element in turn, as a view. The bytes must be known to be good (`bytesTensorFault`). */
 export function walkBytesTensor(
   bytes: Uint8Array,
   visit: (element: Uint8Array, index: number) => void,

@@ -1,7 +1,9 @@
 import type {
+  CachedHow,
   CallContext,
   CallObserver,
   Clock,
+  DegradationReason,
   InferencePort,
   Protocol,
   Random,
@@ -63,6 +65,10 @@ export interface Inferred {
   readonly rung: number;
   readonly batchRows: number;
   readonly timings: StageTimings;
+  /** Undefined when the best rung answered. */
+  readonly degradedBecause?: DegradationReason | undefined;
+  /** Undefined when a run of its own answered. */
+  readonly cached?: CachedHow | undefined;
 }
 
 export interface ErrorAnswer {

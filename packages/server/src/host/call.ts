@@ -65,7 +65,7 @@ export class PendingWork {
     this.#onSettled = onSettled;
   }
 
-  /** The engine's verdict, exactly once; silent when the call has been closed meanwhile. */
+  /** The verdict, exactly once; silent when the call has been closed meanwhile. */
   settle(result: WorkResult): void {
     assert(!this.settled, 'a work is settled once');
     this.settled = true;

@@ -1,4 +1,10 @@
-import type { CatalogueEntry, GimbalError, VersionSpec } from '@gimbal/core';
+import {
+  AnswerCache,
+  type CatalogueEntry,
+  type GimbalError,
+  type VersionSpec,
+  type WorkDone,
+} from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
@@ -17,6 +23,8 @@ import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
 import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
+import { MemoryWatch } from './memory-watch.ts';
+import { PoisonGuard } from './poison-guard.ts';
 import { publicRoutes } from './public-routes.ts';
 import { logRunner } from './runner-log.ts';
 import { type PoolFactory, ServedVersion } from './served-version.ts';
@@ -59,6 +67,10 @@ class Composition {
   readonly #httpServer: HttpServer;
   readonly #adminServer: HttpServer;
   readonly #drain: Drain;
+  /** Kept answers of all versions that say `cache: true`. */
+  readonly #answers: AnswerCache<WorkDone>;
+  readonly #poison = new PoisonGuard(systemClock);
+  readonly #memory: MemoryWatch;
   /** Threads are planned for one runner on all cores: one load at a time fills them. */
   readonly #loadGate = new LoadGate(1);
   #loads = 0;
@@ -75,6 +87,8 @@ class Composition {
       retireGraceMs: RETIRE_GRACE_MS,
       events: this.#catalogueEvents(),
     });
+    this.#answers = new AnswerCache(configuration.cache);
+    this.#memory = this.#createMemoryWatch();
     this.#telemetry = this.#createTelemetry();
     this.#watcher = this.#createWatcher();
     const ports = this.#edgePorts();
@@ -91,6 +105,7 @@ class Composition {
     // The ports open before the models are there, so that probes get an honest answer.
     const httpPort = await this.#httpServer.listen({ host: http.host, port: http.port });
     const adminPort = await this.#adminServer.listen({ host: admin.host, port: admin.port });
+    this.#memory.start();
     void this.#load(reading, {
       http: urlOf(http.host, httpPort.port),
       admin: urlOf(admin.host, adminPort.port),
@@ -170,6 +185,18 @@ class Composition {
     });
   }
 
+  #createMemoryWatch(): MemoryWatch {
+    return new MemoryWatch({
+      clock: systemClock,
+      onLevel: ({ level, from, reading }) => {
+        if (level === 'critical') this.#answers.clear();
+        const facts = { level, from, used_bytes: reading.usedBytes, limit_bytes: reading.limitBytes };
+        if (level === 'calm') this.#telemetry.log.info('Memory is calm again', facts);
+        else this.#telemetry.log.warn('Memory is short: work is shed before the kernel kills', facts);
+      },
+    });
+  }
+
   #createVersion(spec: VersionSpec): ServedVersion {
     const { limits, transport } = this.#options.configuration;
     const { arena, reason } = openArena(limits.arenaBytes, transport);
@@ -186,6 +213,10 @@ class Composition {
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
       loadGate: this.#loadGate,
+      decisions: { decided: () => {} },
+      answers: this.#answers,
+      poison: this.#poison,
+      pressure: this.#memory,
       onNotice: (of, notice) => logRunner(this.#telemetry.log, of, notice),
     });
   }
@@ -273,6 +304,7 @@ class Composition {
         },
         stopRunners: (graceMs) => this.#catalogue.stop(graceMs),
         flush: async () => {
+          this.#memory.stop();
           this.#dispatcher.close();
           await this.#adminServer.close(0);
           this.#onEvent({ event: 'stopped' });

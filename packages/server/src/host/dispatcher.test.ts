@@ -1,27 +1,48 @@
-import type { Call, CallContext, Clock, WorkResult } from '@gimbal/core';
+import {
+  AnswerCache,
+  type Call,
+  type CallContext,
+  type Clock,
+  type DecisionRecord,
+  type WorkDone,
+  type WorkResult,
+} from '@gimbal/core';
 import { describe, expect, it } from 'vitest';
 import { aVersionSpec } from '../edge/testing/fake-model.ts';
 import { openArena } from '../transport/open-arena.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { LoadGate } from './load-gate.ts';
+import { PoisonGuard } from './poison-guard.ts';
 import { ServedVersion } from './served-version.ts';
 import { systemClock } from './system-ports.ts';
 import { FakeRunnerPool } from './testing/fake-runner-pool.ts';
 
 const CAPACITY = 64 * 1024;
 
-function aVersion(dispatcher: Dispatcher, key: string, clock: Clock = systemClock) {
+interface Options {
+  readonly clock?: Clock;
+  readonly cached?: boolean;
+  readonly poison?: PoisonGuard;
+}
+
+function aVersion(dispatcher: Dispatcher, key: string, options: Options = {}) {
+  const { clock = systemClock, cached = false, poison = new PoisonGuard(systemClock) } = options;
+  const decided: DecisionRecord[] = [];
   const pools: FakeRunnerPool[] = [];
   const { arena } = openArena(CAPACITY, 'heap');
   const version = new ServedVersion({
     key,
-    spec: aVersionSpec({ model: key }),
+    spec: { ...aVersionSpec({ model: key }), cached },
     arena,
     dispatcher,
     clock,
     maxQueueMs: 1000,
     loadGate: new LoadGate(1),
     onNotice: () => {},
+    decisions: { decided: (record) => decided.push(record) },
+    answers: new AnswerCache<WorkDone>(),
+    poison,
+    pressure: { refuses: () => false },
     createPool: ({ spec, events }) => {
       const pool = new FakeRunnerPool(spec, events);
       pools.push(pool);
@@ -29,7 +50,7 @@ function aVersion(dispatcher: Dispatcher, key: string, clock: Clock = systemCloc
     },
   });
   version.start();
-  return { version, arena, pool: pools[0] as FakeRunnerPool };
+  return { version, arena, decided, pool: pools[0] as FakeRunnerPool };
 }
 
 const context: CallContext = {

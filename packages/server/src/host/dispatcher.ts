@@ -28,13 +28,21 @@ export interface DispatchedVersion {
   readonly runnerPools: readonly RunnerPool[];
   /** A run has ended, whatever came of it. */
   onExecuted(rows: number, report: BatchReport): void;
-  onSettled(pending: PendingWork, result: WorkResult): void;
+  /** A work has ended; returns what its call is told. */
+  onSettled(pending: PendingWork, result: WorkResult, end: WorkEnd): WorkResult;
   onDrained(): void;
 }
 
-interface Settlement {
+/** The engine's side of a work that has ended. */
+export interface WorkEnd {
   readonly work: Work<PendingWork>;
   readonly outcome: WorkOutcome;
+}
+
+/** An end that no engine made: a kept answer, a refusal. */
+interface Telling {
+  readonly pending: PendingWork;
+  readonly result: WorkResult;
 }
 
 /**
@@ -47,7 +55,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   readonly #versions = new Map<string, DispatchedVersion>();
   /** Batches that runners have. */
   readonly #running = new Map<number, Batch<PendingWork>>();
-  #settlements: Settlement[] = [];
+  #settlements: (WorkEnd | Telling)[] = [];
   #turnScheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #timerAt: Instant = NEVER;
@@ -88,6 +96,12 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   cancel(work: Work<PendingWork>): void {
     this.#engine.cancel(work);
+    this.#scheduleTurn();
+  }
+
+  /** Tells a work's end that did not come from the engine, after the present turn. */
+  settleLater(pending: PendingWork, result: WorkResult): void {
+    this.#settlements.push({ pending, result });
     this.#scheduleTurn();
   }
 
@@ -208,14 +222,18 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     while (this.#settlements.length > 0) {
       const settlements = this.#settlements;
       this.#settlements = [];
-      for (const { work, outcome } of settlements) {
-        const version = this.#versions.get(work.version);
-        const pending = work.payload;
-        const result = resultOf(outcome, version?.variantNames ?? []);
-        version?.onSettled(pending, result);
-        pending.settle(result);
+      for (const settlement of settlements) {
+        if ('work' in settlement) this.#tell(settlement);
+        else settlement.pending.settle(settlement.result);
       }
     }
+  }
+
+  #tell(end: WorkEnd): void {
+    const { work, outcome } = end;
+    const version = this.#versions.get(work.version);
+    const result = resultOf(outcome, version?.variantNames ?? []);
+    work.payload.settle(version ? version.onSettled(work.payload, result, end) : result);
   }
 }
 

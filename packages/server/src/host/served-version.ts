@@ -1,28 +1,38 @@
 import {
+  type AnswerCache,
   type BatchReport,
   type CallContext,
   type Clock,
   type CostProfile,
+  type Criticality,
+  type DecisionObserver,
+  type DecisionSituation,
   GimbalError,
+  type Instant,
   NEVER,
   type PoolEvents,
   type RunnerPlace,
   type RunnerPool,
   type RunnerReady,
+  toGimbalError,
   type VariantSpec,
   type VersionSpec,
   type VersionState,
   type VersionStatistics,
   type VersionView,
   Work,
+  type WorkDone,
   type WorkResult,
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
+import { AnswerMemory } from './answer-memory.ts';
 import { type CallTarget, HostCall, type PendingWork } from './call.ts';
-import type { DispatchedVersion, Dispatcher } from './dispatcher.ts';
+import type { DispatchedVersion, Dispatcher, WorkEnd } from './dispatcher.ts';
 import type { LoadGate } from './load-gate.ts';
+import type { PoisonGuard } from './poison-guard.ts';
 import { RequestCosts } from './request-costs.ts';
 import { VersionCounters } from './version-counters.ts';
+import { VersionDecisions } from './version-decisions.ts';
 
 /** After the last work, outputs may still be on their way to slow clients: the arena is unmapped when they are done. */
 const ARENA_CHECK_MS = 100;
@@ -54,6 +64,11 @@ export interface ServedVersionOptions {
   readonly createPool: PoolFactory;
   readonly maxQueueMs: number;
   readonly loadGate: LoadGate;
+  readonly decisions: DecisionObserver;
+  /** Of all versions. */
+  readonly answers: AnswerCache<WorkDone>;
+  readonly poison: PoisonGuard;
+  readonly pressure: { refuses(lane: Criticality): boolean };
   readonly onNotice: (spec: VersionSpec, notice: RunnerNotice) => void;
 }
 
@@ -88,6 +103,8 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   readonly #options: ServedVersionOptions;
   readonly #variants: Variant[];
   readonly #counters = new VersionCounters();
+  readonly #decisions: VersionDecisions;
+  readonly #answers: AnswerMemory | undefined;
   readonly #costs: RequestCosts;
   #resolveLoaded: () => void = () => {};
   #rejectLoaded: (error: GimbalError) => void = () => {};
@@ -113,6 +130,8 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.variantNames = options.spec.variants.map((variant) => variant.name);
     this.runnerPools = this.#variants.map((variant) => variant.pool);
     this.#costs = new RequestCosts(options.spec);
+    this.#decisions = new VersionDecisions(options.decisions, options.clock, () => this.#situation());
+    this.#answers = this.#createAnswers();
     const { batching } = options.spec;
     const maxRows = options.spec.signature.batchAxis === 'dynamic' ? batching.maxSize : 1;
     const pool = { maxRows, maxDelayMs: batching.maxDelayMs, preferredSizes: batching.preferredSizes };
@@ -176,44 +195,28 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
 
   /** Throws OVERLOADED, DEADLINE_EXCEEDED or MODEL_UNAVAILABLE: admission, before the body is read. */
   open(context: CallContext): HostCall {
-    const { clock, dispatcher, maxQueueMs } = this.#options;
+    const { clock } = this.#options;
     const budgetMs = Math.min(context.timeoutMs ?? this.#spec.deadlineMs, Number.MAX_SAFE_INTEGER);
     const deadline = context.receivedAt + budgetMs;
-    dispatcher.admit(this.key, {
-      rows: 1,
-      deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
-      lane: context.criticality,
-      costClass: this.#costs.ofBody(context.bodyBytes),
-      bestOnly: isBestOnly(context),
-      ...termsOf(context),
-    });
+    try {
+      this.#admit(context, deadline);
+    } catch (error) {
+      this.#decisions.refused(this.#spec, context, toGimbalError(error));
+      throw error;
+    }
     this.openCalls += 1;
     return new HostCall(this, context, { deadline, now: clock.now });
   }
 
   submit(pending: PendingWork): void {
-    const { request } = pending;
-    const { context } = pending.call;
-    const work = new Work<PendingWork>({
-      version: this.key,
-      rows: request.rows,
-      bucket: this.#costs.bucketOf(request),
-      costClass: this.#costs.classOf(request),
-      splittable:
-        request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
-      lane: context.criticality,
-      bestOnly: isBestOnly(context),
-      ...termsOf(context),
-      repeatable: this.#spec.repeatable,
-      enqueuedAt: pending.enqueuedAt,
-      deadline: pending.deadline,
-      payload: pending,
-    });
-    pending.work = work;
-    this.#options.dispatcher.submit(work);
+    const refusal = this.#options.poison.refusal(pending.request, this.#spec, this.arena.bytes);
+    if (refusal) this.#settleLater(pending, { ok: false, error: refusal });
+    else if (this.#answers) this.#answers.submit(pending, this.#spec);
+    else this.#run(pending);
   }
 
   cancel(pending: PendingWork): void {
+    if (this.#answers?.cancelled(pending)) return;
     if (pending.work) this.#options.dispatcher.cancel(pending.work);
   }
 
@@ -244,10 +247,18 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.#counters.executed({ rows, preprocessMs, inferMs, postprocessMs, wallTimeMs });
   }
 
-  onSettled(pending: PendingWork, result: WorkResult): void {
-    const totalMs = this.#options.clock.now() - pending.enqueuedAt;
-    if (result.ok) this.#counters.succeeded(pending.request.rows, result.timings, totalMs);
-    else if (result.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
+  onSettled(pending: PendingWork, result: WorkResult, end: WorkEnd): WorkResult {
+    const { clock, poison } = this.#options;
+    if (!result.ok && result.error.code === 'POISON_INPUT') {
+      const about = { arenaBytes: this.arena.bytes, because: result.error.message };
+      poison.convicted(pending.request, this.#spec, about);
+    }
+    const told = this.#answers?.ended(pending, result) ?? result;
+    const totalMs = clock.now() - pending.enqueuedAt;
+    if (told.ok) this.#counters.succeeded(pending.request.rows, told.timings, totalMs);
+    else if (told.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
+    this.#decisions.ended(this.#spec, pending, { result: told, end });
+    return told;
   }
 
   onDrained(): void {
@@ -261,10 +272,83 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}: it was unloaded meanwhile`),
     );
     this.#options.dispatcher.remove(this.key);
+    this.#answers?.clear(this.#spec);
     for (const variant of this.#variants) variant.leaveGate();
     await Promise.race([this.#drained, delay(graceMs)]);
     await Promise.all(this.runnerPools.map((pool) => pool.stop(graceMs)));
     this.#closeArena();
+  }
+
+  #admit(context: CallContext, deadline: Instant): void {
+    const { dispatcher, maxQueueMs, pressure } = this.#options;
+    if (pressure.refuses(context.criticality)) throw memoryIsTight();
+    // What is kept may answer it whatever the load: that is known when the body is.
+    if (this.#answers && this.#state === 'ready') return;
+    dispatcher.admit(this.key, {
+      rows: 1,
+      deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
+      lane: context.criticality,
+      costClass: this.#costs.ofBody(context.bodyBytes),
+      bestOnly: isBestOnly(context),
+      ...termsOf(context),
+    });
+  }
+
+  #run(pending: PendingWork): void {
+    const { request } = pending;
+    const { context } = pending.call;
+    const work = new Work<PendingWork>({
+      version: this.key,
+      rows: request.rows,
+      bucket: this.#costs.bucketOf(request),
+      costClass: this.#costs.classOf(request),
+      splittable:
+        request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
+      lane: context.criticality,
+      bestOnly: isBestOnly(context),
+      ...termsOf(context),
+      repeatable: this.#spec.repeatable,
+      enqueuedAt: pending.enqueuedAt,
+      deadline: pending.deadline,
+      payload: pending,
+    });
+    pending.work = work;
+    this.#options.dispatcher.submit(work);
+  }
+
+  /** An end that no engine makes. */
+  #settleLater(pending: PendingWork, result: WorkResult): void {
+    const totalMs = this.#options.clock.now() - pending.enqueuedAt;
+    if (result.ok) this.#counters.succeeded(pending.request.rows, result.timings, totalMs);
+    else this.#counters.failed(totalMs);
+    this.#decisions.ended(this.#spec, pending, { result, end: undefined });
+    this.#options.dispatcher.settleLater(pending, result);
+  }
+
+  #createAnswers(): AnswerMemory | undefined {
+    const { answers, clock, spec } = this.#options;
+    if (!spec.cached) return undefined;
+    return new AnswerMemory(answers, clock, {
+      arenaBytes: () => this.arena.bytes,
+      run: (pending) => this.#run(pending),
+      settleLater: (pending, result) => this.#settleLater(pending, result),
+      at: (instant, callback) => {
+        const timer = setTimeout(callback, Math.max(0, instant - clock.now()));
+        return () => clearTimeout(timer);
+      },
+    });
+  }
+
+  #situation(): DecisionSituation {
+    let queuedRows = 0;
+    let runningRows = 0;
+    let serving = 0;
+    for (const pool of this.#options.dispatcher.pools(this.key)) {
+      queuedRows += pool.queue.rows;
+      runningRows += pool.runningRows;
+      serving += pool.serving;
+    }
+    return { queuedRows, runningRows, serving, ladderPosition: 0, closedRungs: [] };
   }
 
   #closeArena(): void {
@@ -346,6 +430,14 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       this.#rejectLoaded(fault ?? new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}`));
     }
   }
+}
+
+function memoryIsTight(): GimbalError {
+  return new GimbalError(
+    'OVERLOADED',
+    'Cannot take the request: the server is short of memory, expected to have some again soon; critical requests are taken longest',
+    { retryAfterMs: 1000 },
+  );
 }
 
 /** What a call says of how it wants to be served. */

@@ -126,6 +126,7 @@ class VersionReader {
       runners: this.#runners(declared),
       deadlineMs: this.#deadline(declared),
       nonFiniteOutputs: declared.nonFiniteOutputs ?? this.#modelFile.nonFiniteOutputs ?? 'error',
+      cached: declared.cache ?? this.#modelFile.cache ?? false,
       repeatable: declared.repeatable ?? this.#modelFile.repeatable ?? true,
       derivations: this.#derivations,
     };

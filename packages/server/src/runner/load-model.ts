@@ -17,6 +17,8 @@ export interface LoadPorts {
   onWarming(): void;
   /** Processor time that this process has used. */
   processorMs(): number;
+  /** For the log: which provider was not taken, and why. */
+  onNote(note: string): void;
 }
 
 export interface PreparedModel {
@@ -37,7 +39,11 @@ export async function loadModel(order: LoadOrder, ports: LoadPorts): Promise<Pre
     file: variant.file,
     threads: order.threads,
     providers: order.providers,
+    tryRun: (opened) => {
+      runOnce(opened, confirmSignature(opened, order.spec, order.variant), { rows: 1, variant });
+    },
   });
+  for (const note of session.notes ?? []) ports.onNote(note);
   const declared = confirmSignature(session, order.spec, order.variant);
   ports.onWarming();
   const signature = confirmBatching(session, declared, variant);

@@ -6,6 +6,16 @@ import {
   type TensorSpec,
   type VersionSpec,
 } from '@gimbal/core';
+import {
+  type ExecutionProvider,
+  expandProviders,
+  missingForProvider,
+  PlacementProof,
+  providerOption,
+  readProvider,
+  selectDevice,
+} from './execution-provider.ts';
+import { publicText } from './failure-text.ts';
 import { loadFailure, unavailable } from './load-failure.ts';
 import { createOnnxSession, type OnnxMetadata, type OnnxSession, type OnnxValue } from './onnx-binding.ts';
 
@@ -45,8 +55,21 @@ const START_BYTES = 16;
 export interface SessionOptions {
   readonly file: string;
   readonly threads: number;
+  /** Tried in order: `cpu`, `cuda`, `cuda:1`, `cuda:GPU-…`, `auto`. */
   readonly providers: readonly string[];
+  /** Runs the model once, to see where its nodes run; called for providers other than the CPU alone. */
+  readonly tryRun?: (session: ModelSession) => void;
+  /** The runtime; tests put another in its place. */
+  readonly runtime?: SessionRuntime;
 }
+
+export interface SessionRuntime {
+  createSession(): OnnxSession;
+  /** Why a provider can't work here; undefined: it may. */
+  missing(provider: string): string | undefined;
+}
+
+const ONNX_RUNTIME: SessionRuntime = { createSession: createOnnxSession, missing: missingForProvider };
 
 /** A loaded model: runs batches of named tensors, blocking. */
 export interface ModelSession {
@@ -54,6 +77,8 @@ export interface ModelSession {
   readonly outputs: readonly TensorSpec[];
   /** `cpu`, `cuda:0`: the provider really in use. */
   readonly device: string;
+  /** For the log: why providers before it were not taken, and what of the graph does not run on it. */
+  readonly notes?: readonly string[];
   /** Gives all outputs by their names. Throws the runtime's own error. */
   run(feeds: Readonly<Record<string, OnnxValue>>): Readonly<Record<string, OnnxValue>>;
   close(): void;
@@ -61,27 +86,90 @@ export interface ModelSession {
 
 /**
  * Loads a model on the first provider that works. The runtime neither falls back by itself nor says afterwards which
- * provider it took, so that each is tried alone. Fails with MODEL_UNAVAILABLE and a public reason.
+ * provider it took, so that each is tried alone, and any but the CPU must prove by a run that nodes run on it. Fails with
+ * MODEL_UNAVAILABLE and a public reason.
  */
 export function openModelSession(options: SessionOptions): ModelSession {
   const start = readStart(options.file);
+  const { missing } = options.runtime ?? ONNX_RUNTIME;
+  const notes: string[] = [];
   let failure: unknown;
-  for (const provider of options.providers) {
-    const session = createOnnxSession();
+  for (const written of expandProviders(options.providers, missing)) {
+    const provider = readProvider(written);
     try {
-      session.loadModel(options.file, sessionOptions(options, provider));
-      return wrap(session, provider);
+      return openOn(provider, options, notes);
     } catch (error) {
-      failure ??= error;
-      if (!isProviderFailure(error)) throw loadFailure(error, start);
+      // What fails without its provider is about the model, and says more.
+      failure = isProviderFailure(error) ? (failure ?? error) : error;
+      if (provider.name === 'cpu') break;
+      notes.push(`The model does not run on ${provider.device}: ${reasonOf(error)}`);
     }
   }
   throw loadFailure(failure ?? unavailable('no execution provider is configured'), start);
 }
 
-function sessionOptions({ threads }: SessionOptions, provider: string): object {
+function openOn(
+  provider: ExecutionProvider,
+  options: SessionOptions,
+  notes: readonly string[],
+): ModelSession {
+  const { createSession, missing } = options.runtime ?? ONNX_RUNTIME;
+  const absent = missing(provider.name);
+  if (absent !== undefined) throw new ProviderUnusable(absent);
+  selectDevice(provider, process.env);
+  const session = createSession();
+  // The CPU can run everything: there is nothing to prove.
+  const proof = provider.name === 'cpu' || !options.tryRun ? undefined : new PlacementProof();
+  let loaded = false;
+  try {
+    session.loadModel(options.file, { ...sessionOptions(options, provider), ...proof?.options });
+    loaded = true;
+    const opened = wrap(session, provider, notes);
+    return proof ? prove(session, opened, { provider, proof, tryRun: options.tryRun }) : opened;
+  } catch (error) {
+    // Its memory, perhaps a device's, is wanted by the next.
+    if (loaded) session.dispose();
+    throw error;
+  } finally {
+    proof?.remove();
+  }
+}
+
+function prove(
+  session: OnnxSession,
+  opened: ModelSession,
+  {
+    provider,
+    proof,
+    tryRun,
+  }: { provider: ExecutionProvider; proof: PlacementProof; tryRun: SessionOptions['tryRun'] },
+): ModelSession {
+  let failure: unknown;
+  try {
+    tryRun?.(opened);
+  } catch (error) {
+    // The made-up input may be refused in the middle; the nodes before it have told where they run.
+    failure = error;
+  }
+  session.endProfiling();
+  const { nodes, onProvider } = proof.placement(provider.name);
+  if (onProvider === 0) {
+    const why = failure === undefined ? `all ${nodes} nodes ran on the CPU` : reasonOf(failure);
+    throw new ProviderUnusable(why);
+  }
+  if (onProvider === nodes) return opened;
+  const left = `${nodes - onProvider} of ${nodes} nodes run on the CPU beside ${provider.device}`;
+  return { ...opened, notes: [...(opened.notes ?? []), left] };
+}
+
+/** A provider that can't be used here, whatever the model. */
+class ProviderUnusable extends Error {
+  override readonly name = 'ProviderUnusable';
+}
+
+function sessionOptions({ threads }: SessionOptions, provider: ExecutionProvider): object {
   return {
-    executionProviders: [provider],
+    executionProviders: [providerOption(provider)],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
@@ -94,10 +182,17 @@ function sessionOptions({ threads }: SessionOptions, provider: string): object {
 }
 
 function isProviderFailure(error: unknown): boolean {
-  return /ExecutionProvider|executionProviders|Failed to load shared library/.test(String(error));
+  return (
+    error instanceof ProviderUnusable ||
+    /ExecutionProvider|executionProviders|Failed to load shared library|CUDA/.test(String(error))
+  );
 }
 
-function wrap(session: OnnxSession, provider: string): ModelSession {
+function reasonOf(error: unknown): string {
+  return publicText(error instanceof Error ? error.message : String(error));
+}
+
+function wrap(session: OnnxSession, provider: ExecutionProvider, notes: readonly string[]): ModelSession {
   const inputs = session.inputMetadata.map((metadata) => tensorSpec(metadata, 'input'));
   const outputs = session.outputMetadata.map((metadata) => tensorSpec(metadata, 'output'));
   const fetches = Object.fromEntries(outputs.map(({ name }) => [name, null]));
@@ -105,7 +200,8 @@ function wrap(session: OnnxSession, provider: string): ModelSession {
   return {
     inputs,
     outputs,
-    device: provider === 'cpu' ? 'cpu' : `${provider}:0`,
+    device: provider.device,
+    notes,
     run: (feeds) => session.run(feeds, fetches, runOptions),
     close: () => session.dispose(),
   };

@@ -42,6 +42,8 @@ export interface OnnxSession {
     fetches: Readonly<Record<string, OnnxValue | null>>,
     options: object,
   ): Readonly<Record<string, OnnxValue>>;
+  /** Writes the profile, where one was asked for, and measures no more. */
+  endProfiling(): void;
   dispose(): void;
 }
 

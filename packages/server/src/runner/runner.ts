@@ -79,6 +79,7 @@ export class Runner {
       const loaded = await loadModel(order, {
         onWarming: () => this.#say({ kind: 'progress', state: 'warming' }),
         processorMs: this.#ports.processorMs,
+        onNote: this.#ports.logError,
       });
       this.#batches = new BatchRun(loaded.model, this.#ports.logError);
       this.#say({

@@ -14,7 +14,7 @@ import {
 } from './metric-family.ts';
 
 const OUTCOMES = ['ok', 'degraded', 'client_error', 'error', 'timeout', 'shed', 'cancelled'] as const;
-const PROTOCOLS = ['native', 'v2', 'compat'] as const;
+const PROTOCOLS = ['native', 'v2', 'compat', 'grpc'] as const;
 const STAGES = ['queue', 'preprocess', 'batch_wait', 'infer', 'postprocess'] as const;
 const SHED_REASONS = ['queue_full', 'deadline', 'quota', 'drain', 'loading'] as const;
 /** Label value of everything beyond the series cap. */
@@ -334,6 +334,8 @@ function protocolIndex(protocol: Protocol): number {
       return 1;
     case 'compat':
       return 2;
+    case 'grpc':
+      return 3;
     default:
       return unreachable(protocol);
   }

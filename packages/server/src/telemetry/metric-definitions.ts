@@ -71,6 +71,56 @@ export const METRICS = {
   arenaCapacity: gimbal('gauge', 'gimbal_arena_capacity_bytes', ['model', 'version'])(
     'Shared memory reserved for inputs and outputs, in bytes.',
   ),
+  deviceMonitor: gimbal('gauge', 'gimbal_device_monitor_state', ['state'])(
+    '1 for the state that the device monitor is in (idle, cpu-only, starting, watching, restarting, unmonitored, stopped), 0 for the others.',
+  ),
+  deviceSampleAge: gimbal(
+    'gauge',
+    'gimbal_device_sample_age_seconds',
+    [],
+  )('Age of the latest sample of the devices, in seconds. Readings older than 10 s are left out.'),
+  deviceInfo: gimbal('gauge', 'gimbal_device_info', ['device', 'index', 'name', 'driver'])(
+    'Always 1; the labels say what the device is. Join by device, which is its uuid.',
+  ),
+  deviceState: gimbal('gauge', 'gimbal_device_state', ['device', 'state'])(
+    '1 for the state that a device is in (healthy, pressured, faulted), 0 for the others.',
+  ),
+  devicePressure: gimbal('gauge', 'gimbal_device_pressure_ratio', ['device'])(
+    'How strongly a device presses the degradation ladder, 0 to 1: by scarce memory or heat; 1 while it is faulted.',
+  ),
+  deviceMemoryTotal: gimbal('gauge', 'gimbal_device_memory_total_bytes', ['device'])(
+    'Memory of the device, in bytes.',
+  ),
+  deviceMemoryUsed: gimbal('gauge', 'gimbal_device_memory_used_bytes', ['device'])(
+    'Memory of the device that is in use, by whomever, in bytes.',
+  ),
+  deviceUtilization: gimbal('gauge', 'gimbal_device_utilization_ratio', ['device'])(
+    'Share of the last sample period in which something ran on the device, 0 to 1. Average it over devices, never sum.',
+  ),
+  deviceTemperature: gimbal('gauge', 'gimbal_device_temperature_celsius', ['device'])(
+    'Temperature of the device, in degrees Celsius.',
+  ),
+  devicePower: gimbal('gauge', 'gimbal_device_power_watts', ['device'])(
+    'Power that the device draws, in watts.',
+  ),
+  devicePowerLimit: gimbal('gauge', 'gimbal_device_power_limit_watts', ['device'])(
+    'Power that the device may draw, in watts.',
+  ),
+  deviceEnergy: gimbal('counter', 'gimbal_device_energy_joules_total', ['device'])(
+    'Energy that the device has used since its driver was loaded, in joules.',
+  ),
+  deviceMemoryErrors: gimbal('counter', 'gimbal_device_uncorrected_memory_errors_total', ['device'])(
+    'Errors of the device memory that could not be corrected, since its driver was loaded.',
+  ),
+  deviceXids: gimbal('counter', 'gimbal_device_xid_errors_total', ['device', 'xid'])(
+    'Critical errors (NVIDIA Xid codes) that the driver reported since the server started; at most one a code and sample is seen.',
+  ),
+  devicePermits: gimbal('gauge', 'gimbal_device_permits', ['device'])(
+    'Batches that may be on the device at a time: 0.8 of the free memory by the measured peak of a batch.',
+  ),
+  devicePermitsHeld: gimbal('gauge', 'gimbal_device_permits_held', ['device'])(
+    'Batches that are on the device now.',
+  ),
   connections: gimbal('gauge', 'gimbal_connections', [])('Open client connections.'),
   logDropped: gimbal(
     'counter',
@@ -155,6 +205,20 @@ export const METRICS = {
   ),
   tritonLoadSeconds: triton('gauge', 'nv_model_load_duration_secs', ['model', 'version'])(
     'Model load time in seconds',
+  ),
+  tritonGpuUtilization: triton('gauge', 'nv_gpu_utilization', ['gpu_uuid'])(
+    'GPU utilization rate [0.0 - 1.0)',
+  ),
+  tritonGpuMemoryTotal: triton('gauge', 'nv_gpu_memory_total_bytes', ['gpu_uuid'])(
+    'GPU total memory, in bytes',
+  ),
+  tritonGpuMemoryUsed: triton('gauge', 'nv_gpu_memory_used_bytes', ['gpu_uuid'])('GPU used memory, in bytes'),
+  tritonGpuPower: triton('gauge', 'nv_gpu_power_usage', ['gpu_uuid'])('GPU power usage in watts'),
+  tritonGpuPowerLimit: triton('gauge', 'nv_gpu_power_limit', ['gpu_uuid'])(
+    'GPU power management limit in watts',
+  ),
+  tritonGpuEnergy: triton('counter', 'nv_energy_consumption', ['gpu_uuid'])(
+    'GPU energy consumption in joules since the driver was loaded',
   ),
 } as const satisfies Record<string, MetricDefinition>;
 

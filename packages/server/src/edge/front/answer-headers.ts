@@ -11,8 +11,26 @@ const DECIMALS = Array.from({ length: 100 }, (_, hundredths) => `.${String(hundr
 export function inferenceLines(spec: VersionSpec, how: Inferred, totalMs: number): string {
   const { timings } = how;
   const lines = `${variantLines(spec, how.variant)}Inference-Batch-Size: ${how.batchRows}\r\nServer-Timing: queue;dur=${twoDecimals(timings.queueMs)}, batch;dur=${twoDecimals(timings.batchMs)}, preprocess;dur=${twoDecimals(timings.preprocessMs)}, infer;dur=${twoDecimals(timings.inferMs)}, postprocess;dur=${twoDecimals(timings.postprocessMs)}, total;dur=${twoDecimals(totalMs)}\r\n`;
-  // Until there is a ladder under load, a lower rung is only ever used because the better ones are not there.
-  return how.rung > 0 ? `${lines}Inference-Degraded: rung=${how.rung};reason="unavailable"\r\n` : lines;
+  return lines + degradedLine(how) + cacheLine(how);
+}
+
+function degradedLine({ rung, degradedBecause, cached }: Inferred): string {
+  if (rung === 0 && cached?.kind !== 'stale') return '';
+  return `Inference-Degraded: rung=${rung};reason="${degradedBecause ?? 'unavailable'}"\r\n`;
+}
+
+/** RFC 9211. Nothing for what no cache has seen. */
+function cacheLine({ cached }: Inferred): string {
+  if (!cached) return '';
+  const ageSeconds = Math.floor(cached.ageMs / 1000);
+  switch (cached.kind) {
+    case 'hit':
+      return `Cache-Status: gimbal;hit\r\nAge: ${ageSeconds}\r\n`;
+    case 'joined':
+      return 'Cache-Status: gimbal;fwd=miss;collapsed\r\n';
+    case 'stale':
+      return `Cache-Status: gimbal;hit;detail=stale\r\nAge: ${ageSeconds}\r\n`;
+  }
 }
 
 /** `Inference-Model` and `Inference-Version`, for answers that no variant gave. */

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { EdgeRequest, Inferred, Route } from '../route.ts';
 import { aFakeModel, aVersionSpec } from '../testing/fake-model.ts';
 import { twoDecimals } from './answer-headers.ts';
-import { headerLine } from './header-line.ts';
 import { FrontBench } from './testing/front-bench.ts';
 
 const how: Inferred = {
@@ -97,13 +96,6 @@ describe('Reply', () => {
     }, 'größe');
     const { answer } = bench.start({ url: '/x' });
     expect(answer?.headers.get('inference-model')).toBe('gr%C3%B6%C3%9Fe');
-  });
-});
-
-describe('headerLine', () => {
-  it('never lets a value end its line', () => {
-    expect(headerLine('A', 'x\r\nB: y')).toBe('A: x%0D%0AB%3A%20y\r\n');
-    expect(headerLine('A', '\ud800')).toBe('A: %EF%BF%BD\r\n');
   });
 });
 

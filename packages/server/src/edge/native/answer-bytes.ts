@@ -59,6 +59,8 @@ export function summarise(done: readonly WorkDone[]): Inferred {
       inferMs: most((work) => work.timings.inferMs),
       postprocessMs: most((work) => work.timings.postprocessMs),
     },
+    degradedBecause: done.find(({ degradedBecause }) => degradedBecause !== undefined)?.degradedBecause,
+    cached: done.every(({ cached }) => cached !== undefined) ? first?.cached : undefined,
   };
 }
 

@@ -55,6 +55,7 @@ export function aVersionSpec(parts: Partial<VersionSpec> = {}): VersionSpec {
     deadlineMs: 1000,
     nonFiniteOutputs: 'allow',
     repeatable: true,
+    cached: false,
     derivations: [],
     ...parts,
   };

@@ -74,6 +74,11 @@ export class FakeRunnerPool implements RunnerPool {
     this.#events.onReport('r1', job.id, report);
   }
 
+  /** No runner will come back. */
+  fault(): void {
+    this.#events.onFault(new GimbalError('MODEL_UNAVAILABLE', 'Cannot run the model: it crashes in a loop'));
+  }
+
   crash(): void {
     this.jobs.length = 0;
     this.#events.onLost('r1', new GimbalError('RUNNER_CRASHED', 'Cannot answer: the model process crashed'));

@@ -99,6 +99,7 @@ export function sampleVersion(model: SampleModel, parts: SampleParts = {}): Vers
     deadlineMs: 1000,
     nonFiniteOutputs: 'error',
     repeatable: true,
+    cached: false,
     derivations: [],
     ...parts,
     runners: {

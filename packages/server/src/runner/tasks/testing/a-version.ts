@@ -51,6 +51,7 @@ export function aVersion(part: Partial<VersionSpec>): VersionSpec {
     deadlineMs: 1_000,
     nonFiniteOutputs: 'error',
     repeatable: true,
+    cached: false,
     derivations: [],
     ...part,
   };
