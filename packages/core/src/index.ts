@@ -105,6 +105,9 @@ export {
 } from './policy/cache/answer-cache.ts';
 export type { Flight, Follower, Lead, LeaderAnswer } from './policy/cache/flight.ts';
 export { type AnswerCacheOptions, DEFAULT_ANSWER_CACHE_OPTIONS } from './policy/cache/options.ts';
+export type { DeviceCondition } from './policy/devices/device-condition.ts';
+export { DeviceFleet, type FleetDeviceView, type FleetOptions } from './policy/devices/device-fleet.ts';
+export { DeviceHealth, type DeviceRun, type DeviceState } from './policy/devices/device-health.ts';
 export { LeakDetector, type LeakVerdict, type MemorySample } from './policy/leak/leak-detector.ts';
 export { DEFAULT_LEAK_OPTIONS, type LeakOptions } from './policy/leak/options.ts';
 export {

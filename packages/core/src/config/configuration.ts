@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { cacheSection } from './cache-section.ts';
 import { formatByteSize } from './byte-size.ts';
+import { cacheSection } from './cache-section.ts';
 import { formatDurationMs } from './duration.ts';
 import { field, mapping, optionalField, section } from './field.ts';
 import { grpcSection, wrongGrpc } from './grpc-section.ts';

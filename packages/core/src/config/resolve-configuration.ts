@@ -40,6 +40,8 @@ const OTHER_VARIABLES = new Set([
   'GIMBAL_URL',
   'GIMBAL_ADMIN_URL',
   'GIMBAL_END_WITH_PARENT',
+  'GIMBAL_NVML_LIBRARY',
+  'GIMBAL_NVIDIA_SMI',
 ]);
 
 /** Kubernetes gives each pod such variables for a service named "gimbal". */

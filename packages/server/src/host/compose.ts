@@ -1,10 +1,4 @@
-import {
-  AnswerCache,
-  type CatalogueEntry,
-  type GimbalError,
-  type VersionSpec,
-  type WorkDone,
-} from '@gimbal/core';
+import type { CatalogueEntry, GimbalError, VersionSpec } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
@@ -21,10 +15,9 @@ import { openArena } from '../transport/open-arena.ts';
 import { Catalogue } from './catalogue.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
+import { Guards } from './guards.ts';
 import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
-import { MemoryWatch } from './memory-watch.ts';
-import { PoisonGuard } from './poison-guard.ts';
 import { publicRoutes } from './public-routes.ts';
 import { logRunner } from './runner-log.ts';
 import { type PoolFactory, ServedVersion } from './served-version.ts';
@@ -67,10 +60,7 @@ class Composition {
   readonly #httpServer: HttpServer;
   readonly #adminServer: HttpServer;
   readonly #drain: Drain;
-  /** Kept answers of all versions that say `cache: true`. */
-  readonly #answers: AnswerCache<WorkDone>;
-  readonly #poison = new PoisonGuard(systemClock);
-  readonly #memory: MemoryWatch;
+  readonly #guards: Guards;
   /** Threads are planned for one runner on all cores: one load at a time fills them. */
   readonly #loadGate = new LoadGate(1);
   #loads = 0;
@@ -87,9 +77,13 @@ class Composition {
       retireGraceMs: RETIRE_GRACE_MS,
       events: this.#catalogueEvents(),
     });
-    this.#answers = new AnswerCache(configuration.cache);
-    this.#memory = this.#createMemoryWatch();
     this.#telemetry = this.#createTelemetry();
+    this.#guards = new Guards({
+      cache: configuration.cache,
+      log: this.#telemetry.log,
+      environment: process.env,
+      runners: () => runnerReports(this.#catalogue, this.#dispatcher),
+    });
     this.#watcher = this.#createWatcher();
     const ports = this.#edgePorts();
     this.#httpServer = this.#createServer(new Router(publicRoutes(ports, this.#adminPort()), ports));
@@ -105,7 +99,7 @@ class Composition {
     // The ports open before the models are there, so that probes get an honest answer.
     const httpPort = await this.#httpServer.listen({ host: http.host, port: http.port });
     const adminPort = await this.#adminServer.listen({ host: admin.host, port: admin.port });
-    this.#memory.start();
+    this.#guards.start();
     void this.#load(reading, {
       http: urlOf(http.host, httpPort.port),
       admin: urlOf(admin.host, adminPort.port),
@@ -157,6 +151,7 @@ class Composition {
       sources: metricSources(
         () => this.#catalogue,
         () => this.#httpServer.counters.open,
+        () => this.#guards.devices.status(),
       ),
       log: {
         target: streamTarget(process.stderr),
@@ -185,18 +180,6 @@ class Composition {
     });
   }
 
-  #createMemoryWatch(): MemoryWatch {
-    return new MemoryWatch({
-      clock: systemClock,
-      onLevel: ({ level, from, reading }) => {
-        if (level === 'critical') this.#answers.clear();
-        const facts = { level, from, used_bytes: reading.usedBytes, limit_bytes: reading.limitBytes };
-        if (level === 'calm') this.#telemetry.log.info('Memory is calm again', facts);
-        else this.#telemetry.log.warn('Memory is short: work is shed before the kernel kills', facts);
-      },
-    });
-  }
-
   #createVersion(spec: VersionSpec): ServedVersion {
     const { limits, transport } = this.#options.configuration;
     const { arena, reason } = openArena(limits.arenaBytes, transport);
@@ -214,9 +197,9 @@ class Composition {
       maxQueueMs: limits.maxQueueMs,
       loadGate: this.#loadGate,
       decisions: { decided: () => {} },
-      answers: this.#answers,
-      poison: this.#poison,
-      pressure: this.#memory,
+      answers: this.#guards.answers,
+      poison: this.#guards.poison,
+      pressure: this.#guards.memory,
       onNotice: (of, notice) => logRunner(this.#telemetry.log, of, notice),
     });
   }
@@ -230,6 +213,7 @@ class Composition {
       events,
       clock: systemClock,
       random: systemRandom,
+      providers: ['auto'],
       limits: { hangFloorMs: hangFloorMs(spec) },
       onLine: ({ runner, stream, text }) =>
         this.#telemetry.log.info('A runner printed', { runner, stream, text }),
@@ -280,6 +264,7 @@ class Composition {
             { model, version: name, depth, oldestAgeMs: Math.max(...lanes.map((lane) => lane.oldestAgeMs)) },
           ];
         }),
+      devices: () => this.#guards.devices.status(),
       reload: (model) => this.#catalogue.reload(model),
       configuration: () => redacted(this.#options.configuration),
     };
@@ -304,7 +289,7 @@ class Composition {
         },
         stopRunners: (graceMs) => this.#catalogue.stop(graceMs),
         flush: async () => {
-          this.#memory.stop();
+          await this.#guards.stop();
           this.#dispatcher.close();
           await this.#adminServer.close(0);
           this.#onEvent({ event: 'stopped' });

@@ -5,7 +5,11 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { ServedVersion } from './served-version.ts';
 
 /** Reads gauges from what is served; only when somebody scrapes. */
-export function metricSources(catalogue: () => Catalogue, connections: () => number): MetricSources {
+export function metricSources(
+  catalogue: () => Catalogue,
+  connections: () => number,
+  devices: MetricSources['devices'],
+): MetricSources {
   const rows = <Row>(read: (version: ServedVersion) => Row[]): Row[] => catalogue().served().flatMap(read);
   return {
     catalogue: () => catalogue().catalogue(),
@@ -24,6 +28,7 @@ export function metricSources(catalogue: () => Catalogue, connections: () => num
         { ...placeOf(version), usedBytes: version.arena.used, capacityBytes: version.arena.capacity },
       ]),
     connections,
+    devices,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { CatalogueEntry, Criticality, RunnerView } from '@gimbal/core';
+import type { DeviceRows } from './device-metrics.ts';
 
 /** The runners of one variant. */
 export interface PoolRow {
@@ -38,4 +39,6 @@ export interface MetricSources {
   inflight(): readonly InflightRow[];
   arenas(): readonly ArenaRow[];
   connections(): number;
+  /** Of this machine, as last sampled. */
+  devices(): DeviceRows;
 }

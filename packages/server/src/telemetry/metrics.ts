@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CallObserver, type CallRecord, type Clock, GimbalError } from '@gimbal/core';
 import { CallMetrics } from './call-metrics.ts';
+import { deviceFamilies, tritonDeviceFamilies } from './device-metrics.ts';
 import { type ExpositionFormat, expositionChunks } from './exposition.ts';
 import { LoadMetrics, type LoadRecord } from './load-metrics.ts';
 import { DURATION_BUCKETS, METRICS } from './metric-definitions.ts';
@@ -100,10 +101,12 @@ export class Metrics implements CallObserver {
 
   #snapshot(): MetricFamily[] {
     const { sources, compat, build, droppedLogLines } = this.#options;
+    const devices = sources.devices();
     const families = [
       ...this.#calls.families(),
       ...this.#loads.families(),
       ...stateFamilies(sources),
+      ...deviceFamilies(devices),
       sampleFamily(METRICS.logDropped, [{ labels: '', value: droppedLogLines() }]),
       sampleFamily(METRICS.seriesDropped, [{ labels: '', value: this.#calls.dropped }]),
       sampleFamily(METRICS.buildInfo, [{ labels: renderLabels(build), value: 1 }]),
@@ -111,7 +114,11 @@ export class Metrics implements CallObserver {
     ];
     if (!compat.includes('triton')) return families;
     const failures = this.#calls.failures();
-    return [...families, ...tritonFamilies({ sources, failures, loadSeconds: this.#loads.lastSamples() })];
+    return [
+      ...families,
+      ...tritonFamilies({ sources, failures, loadSeconds: this.#loads.lastSamples() }),
+      ...tritonDeviceFamilies(devices),
+    ];
   }
 }
 

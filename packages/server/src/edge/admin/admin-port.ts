@@ -1,4 +1,5 @@
 import type { RunnerView } from '@gimbal/core';
+import type { DevicePort } from './device-routes.ts';
 
 /** One runner as operators see it. */
 export interface RunnerReport {
@@ -21,7 +22,7 @@ export interface QueueReport {
 export type MetricsFormat = 'prometheus' | 'openmetrics';
 
 /** What the admin edge may ask of the host, besides inference. */
-export interface AdminPort {
+export interface AdminPort extends DevicePort {
   /** The page of metrics, in pieces of UTF-8; rejects with OVERLOADED when it can't be made in time. */
   metrics(format: MetricsFormat): Promise<readonly Uint8Array[]>;
   runners(): readonly RunnerReport[];

@@ -2,6 +2,7 @@ import { GimbalError, type InferencePort, nearestName } from '@gimbal/core';
 import { answerJson, readingRoute } from '../front/simple-answers.ts';
 import type { EdgeRequest, Route } from '../route.ts';
 import type { AdminPort } from './admin-port.ts';
+import { deviceRoutes } from './device-routes.ts';
 import { metricsRoutes } from './metrics-routes.ts';
 import { modelReport, runnerReport } from './model-report.ts';
 
@@ -15,6 +16,7 @@ export function adminRoutes(edge: AdminEdge): Route[] {
   const { port, inference } = edge;
   return [
     ...metricsRoutes(port),
+    ...deviceRoutes(port),
     ...healthRoutes(edge),
     readingRoute('/admin/v1/runners', (request) =>
       answerJson(request, { runners: port.runners().map(runnerReport) }),

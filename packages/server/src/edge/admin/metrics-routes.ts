@@ -1,6 +1,7 @@
-import { answerJson, readingRoute } from '../front/simple-answers.ts';
+import { readingRoute } from '../front/simple-answers.ts';
 import type { Route } from '../route.ts';
 import type { AdminPort, MetricsFormat } from './admin-port.ts';
+import { gpuUtilizationRoute } from './device-routes.ts';
 
 const CONTENT_TYPES: Readonly<Record<MetricsFormat, string>> = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
@@ -17,11 +18,7 @@ export function metricsRoutes(port: AdminPort): Route[] {
         (error: unknown) => request.reply.fail(error),
       );
     }),
-    // There is no device monitor yet: an empty list is the truth, a made-up 0 % would not be.
-    {
-      ...readingRoute('/metrics/gpu-util', (request) => answerJson(request, { devices: [] })),
-      protocol: 'compat',
-    },
+    gpuUtilizationRoute(port),
   ];
 }
 

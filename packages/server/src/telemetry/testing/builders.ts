@@ -43,6 +43,13 @@ export function someSources(parts: Partial<MetricSources> = {}): MetricSources {
     inflight: () => [],
     arenas: () => [],
     connections: () => 0,
+    devices: () => ({
+      monitor: { kind: 'cpu-only' },
+      driver: undefined,
+      sampleAgeMs: undefined,
+      devices: [],
+      xids: [],
+    }),
     ...parts,
   };
 }
