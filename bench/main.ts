@@ -1,14 +1,16 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CancelledCost, cancelledCost } from './cancelled.ts';
-import { type Job, type JobSources, prepareJobs } from './jobs.ts';
+import { type Job, prepareJobs } from './jobs.ts';
 import { runBare, runLoad, type ServerUnderTest, startGimbal } from './measure.ts';
+import { reportOverload } from './overload.ts';
 import { runPeers } from './peers.ts';
 import { canPin } from './pinned.ts';
 import { treeUsage } from './process-tree.ts';
 import { type History, machine, type Row, table } from './report.ts';
+import { layModels } from './served-models.ts';
 
 const USAGE = `Usage: npm run bench -- [options]
   --jobs digits,image-tensor,jpeg,text   which jobs (default: all)
@@ -17,6 +19,9 @@ const USAGE = `Usage: npm run bench -- [options]
   --seconds 4                            measured time of each run, after 1 s of warm-up
   --image-model FILE.onnx                a classifier of [n,3,224,224] "image" → 1,000 "scores" (default: the shipped lite0-int8)
   --cancelled                            what a request costs whose client leaves before it is started (JPEG job)
+  --overload                             instead: goodput at 2, 5 and 10 times the capacity, and after it
+  --clients header,kept,retries          with it: who sends the deadline, who keeps it, who asks again without a budget
+  --factors 2,5,10                       with it: multiples of the capacity
   --peers DIR                            also run the other servers that DIR/run.py finds installed, on its own jobs
   --save NAME                            keep the result in bench/history/NAME.json and .md
 `;
@@ -50,6 +55,9 @@ function readOptions() {
         'image-model': { type: 'string', default: 'examples/models/efficientnet/1/lite0-int8.onnx' },
         peers: { type: 'string' },
         cancelled: { type: 'boolean', default: false },
+        overload: { type: 'boolean', default: false },
+        clients: { type: 'string', default: 'header,kept,retries' },
+        factors: { type: 'string', default: '2,5,10' },
         save: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
@@ -79,6 +87,20 @@ async function measure(options: Options, scratch: string): Promise<number> {
   const idle = treeUsage(server.pid);
   const rows: Row[] = [];
   let cancelled: CancelledCost | undefined;
+  if (options.overload) {
+    try {
+      return await reportOverload({
+        jobs,
+        server,
+        scratch,
+        save: options.save,
+        clients: options.clients.split(','),
+        factors: options.factors.split(',').map(Number),
+      });
+    } finally {
+      await server.stop();
+    }
+  }
   try {
     const connections = options.connections.split(',').map(Number);
     for (let round = 1; round <= Number(options.rounds); round += 1) {
@@ -111,36 +133,6 @@ async function measure(options: Options, scratch: string): Promise<number> {
   report(history, options.save);
   if (options.peers !== undefined) await runPeers(options.peers, say);
   return 0;
-}
-
-/** The served folder: digits, minilm, and the image model alone under its own name, one variant, no ladder. */
-function layModels(imageModelFile: string, models: string, scratch: string): JobSources {
-  const name = 'image';
-  mkdirSync(join(models, name, '1'), { recursive: true });
-  for (const example of ['digits', 'minilm'])
-    cpSync(join('examples/models', example), join(models, example), { recursive: true });
-  cpSync(imageModelFile, join(models, name, '1', 'model.onnx'));
-  cpSync('examples/models/efficientnet/1/labels.txt', join(models, name, '1', 'labels.txt'));
-  writeFileSync(
-    join(models, name, '1', 'version.yaml'),
-    [
-      'task: image-classification',
-      'labels: labels.txt',
-      'image: { size: [224, 224], crop: centre, cropRatio: 0.875, resize: bicubic, colour: rgb, layout: nchw, mean: [127, 127, 127], std: [128, 128, 128] }',
-      'classification: { activation: softmax, topK: 5 }',
-      'deadline: 60s',
-      '',
-    ].join('\n'),
-  );
-  const photos =
-    ['tests/fixtures/samples/images', 'examples/inputs'].find((folder) => existsSync(folder)) ?? '.';
-  return {
-    imageModelFile,
-    imageModelName: name,
-    examples: 'examples/models',
-    photos,
-    scratch: join(scratch, 'bodies'),
-  };
 }
 
 async function measureJob(run: {

@@ -21,6 +21,7 @@ export class Connection {
   /** The generator's own note about the request in flight. */
   caseIndex = -1;
   intendedMs = 0;
+  attempt = 0;
   busy = false;
   open = false;
   readonly #socket: Socket;

@@ -21,6 +21,12 @@ export function generate(plan: LoadPlan): Promise<LoadResult> {
   return new Promise((resolve) => new LoadGenerator(plan, resolve).start());
 }
 
+/** One attempt of a request. */
+interface Start {
+  readonly intendedMs: number;
+  readonly attempt: number;
+}
+
 class LoadGenerator implements ConnectionEvents {
   readonly #plan: LoadPlan;
   readonly #cases: readonly PreparedCase[];
@@ -29,7 +35,7 @@ class LoadGenerator implements ConnectionEvents {
   readonly #busy = new Set<Connection>();
   readonly #idle: Connection[] = [];
   /** Intended starts that wait for a connection (open loop), oldest first. */
-  #waiting: number[] = [];
+  #waiting: Start[] = [];
   #connections = 0;
   #turn = 0;
   #endMs = 0;
@@ -63,7 +69,8 @@ class LoadGenerator implements ConnectionEvents {
   }
 
   onReady(connection: Connection): void {
-    if (this.#plan.mode.kind === 'closed') this.#send(connection, performance.now());
+    if (this.#plan.mode.kind === 'closed')
+      this.#send(connection, { intendedMs: performance.now(), attempt: 0 });
     else this.#becameIdle(connection);
   }
 
@@ -72,11 +79,13 @@ class LoadGenerator implements ConnectionEvents {
     this.#busy.delete(connection);
     const at = this.#plan.mode.kind === 'closed' ? now : connection.intendedMs;
     const check = this.#cases[connection.caseIndex]?.check ?? { kind: 'none' };
-    if (answer.status !== 200) this.#recorder.refused(at, answer.status);
-    else if (!answersRightly(answer.body, check)) this.#recorder.failed(at, 'wrong-answer');
+    if (answer.status !== 200) {
+      this.#recorder.refused(at, answer.status);
+      this.#askAgain(connection, now);
+    } else if (!answersRightly(answer.body, check)) this.#recorder.failed(at, 'wrong-answer');
     else this.#recorder.good(at, connection.intendedMs, now - connection.intendedMs);
     if (this.#finished) return;
-    if (this.#plan.mode.kind === 'closed') this.#send(connection, now);
+    if (this.#plan.mode.kind === 'closed') this.#send(connection, { intendedMs: now, attempt: 0 });
     else this.#becameIdle(connection);
   }
 
@@ -84,8 +93,10 @@ class LoadGenerator implements ConnectionEvents {
     this.#connections -= 1;
     const idleAt = this.#idle.indexOf(connection);
     if (idleAt >= 0) this.#idle.splice(idleAt, 1);
-    if (this.#busy.delete(connection)) this.#recorder.failed(this.#failureInstant(connection), reason);
-    else if (reason === 'connect') this.#refusedConnection();
+    if (this.#busy.delete(connection)) {
+      this.#recorder.failed(this.#failureInstant(connection), reason);
+      this.#askAgain(connection, performance.now());
+    } else if (reason === 'connect') this.#refusedConnection();
     if (!this.#finished && this.#plan.mode.kind === 'closed') setTimeout(() => this.#connect(), RECONNECT_MS);
   }
 
@@ -93,8 +104,8 @@ class LoadGenerator implements ConnectionEvents {
   #refusedConnection(): void {
     if (this.#plan.mode.kind === 'closed') this.#recorder.failed(performance.now(), 'connect');
     else {
-      const intendedMs = this.#waiting.shift();
-      if (intendedMs !== undefined) this.#recorder.failed(intendedMs, 'connect');
+      const start = this.#waiting.shift();
+      if (start) this.#recorder.failed(start.intendedMs, 'connect');
     }
   }
 
@@ -103,9 +114,9 @@ class LoadGenerator implements ConnectionEvents {
   }
 
   #becameIdle(connection: Connection): void {
-    const intendedMs = this.#waiting.shift();
-    if (intendedMs === undefined) this.#idle.push(connection);
-    else this.#send(connection, intendedMs);
+    const start = this.#waiting.shift();
+    if (start) this.#send(connection, start);
+    else this.#idle.push(connection);
   }
 
   #connect(): void {
@@ -114,8 +125,9 @@ class LoadGenerator implements ConnectionEvents {
     new Connection(this.#plan, this);
   }
 
-  #send(connection: Connection, intendedMs: number): void {
+  #send(connection: Connection, { intendedMs, attempt }: Start): void {
     if (this.#finished) return;
+    connection.attempt = attempt;
     connection.caseIndex = this.#turn % this.#cases.length;
     connection.intendedMs = intendedMs;
     this.#turn += 1;
@@ -131,7 +143,7 @@ class LoadGenerator implements ConnectionEvents {
     const tick = (): void => {
       const now = performance.now();
       while (!next.done && next.value <= now) {
-        this.#arrive(next.value, mode.maxConnections);
+        this.#arrive({ intendedMs: next.value, attempt: 0 });
         next = arrivals.next();
       }
       if (next.done) return;
@@ -141,14 +153,24 @@ class LoadGenerator implements ConnectionEvents {
     tick();
   }
 
-  #arrive(intendedMs: number, maxConnections: number): void {
+  #arrive(start: Start): void {
+    const { mode } = this.#plan;
+    if (mode.kind === 'closed') return;
     const connection = this.#idle.pop();
     if (connection) {
-      this.#send(connection, intendedMs);
+      this.#send(connection, start);
       return;
     }
-    this.#waiting.push(intendedMs);
-    if (this.#connections < maxConnections) this.#connect();
+    this.#waiting.push(start);
+    if (this.#connections < mode.maxConnections) this.#connect();
+  }
+
+  /** As a client without a budget: at once, with its whole patience again. */
+  #askAgain({ attempt }: Connection, now: number): void {
+    const { mode } = this.#plan;
+    if (mode.kind !== 'open' || this.#finished || attempt >= (mode.retries ?? 0) || now >= this.#endMs)
+      return;
+    this.#arrive({ intendedMs: now, attempt: attempt + 1 });
   }
 
   #expire(now: number): void {
@@ -158,10 +180,11 @@ class LoadGenerator implements ConnectionEvents {
       this.#recorder.failed(this.#failureInstant(connection), 'timeout');
       this.#connections -= 1;
       connection.cut();
+      this.#askAgain(connection, now);
       if (this.#plan.mode.kind === 'closed') this.#connect();
     }
-    while ((this.#waiting[0] ?? now) < now - this.#deadlineMs) {
-      this.#recorder.failed(this.#waiting.shift() as number, 'timeout');
+    while ((this.#waiting[0]?.intendedMs ?? now) < now - this.#deadlineMs) {
+      this.#recorder.failed((this.#waiting.shift() as Start).intendedMs, 'timeout');
     }
   }
 

@@ -34,6 +34,8 @@ export type LoadMode =
       readonly maxConnections: number;
       /** Exponential gaps from this seed; constant gaps when undefined. */
       readonly poissonSeed: number | undefined;
+      /** Times that a client asks again at once after a failure, as clients without a budget do. Default: 0. */
+      readonly retries?: number;
     };
 
 export interface LoadPlan {

@@ -66,6 +66,7 @@ export type {
   WorkResult,
 } from './contract/work.ts';
 export type { Admission } from './engine/admission.ts';
+export type { Arrival } from './engine/arriving.ts';
 export type { Batch, BatchPart } from './engine/batch.ts';
 export {
   type Ask,

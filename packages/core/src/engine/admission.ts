@@ -18,6 +18,13 @@ export interface Admission {
   readonly bestOnly: boolean;
 }
 
+export interface Target<Payload> {
+  readonly ladder: VersionLadder<Payload>;
+  readonly pool: Pool<Payload>;
+  /** What was admitted before the work and comes before it; 0 for a work that is here. */
+  readonly arrivingUnits: number;
+}
+
 /** Taken, with the wait that was foreseen, or refused. */
 export type AdmissionDecision =
   | { readonly kind: 'taken'; readonly waitMs: number }
@@ -36,40 +43,35 @@ const HOPELESS = 'one run takes longer than the deadline leaves';
  * Cold start: the self-profile. A work beside an idle runner is taken unless it is hopeless, so that a wrong profile can
  * learn. Not counted: works that come later and are served earlier, but for the slip that waits have had lately.
  */
-export function admission<Payload>(
-  target: { readonly ladder: VersionLadder<Payload>; readonly pool: Pool<Payload> },
-  ask: Admission,
-  now: Instant,
-): AdmissionDecision {
-  const { ladder, pool } = target;
+export function admission<Payload>(target: Target<Payload>, ask: Admission, now: Instant): AdmissionDecision {
+  const { ladder, pool, arrivingUnits } = target;
   const { openBytes, maxQueuedBytes } = ladder;
   if (openBytes > 0 && openBytes + ask.bytes > maxQueuedBytes) {
     const waitMs = pool.predictedWaitMs(ask.lane, now);
     return refused(tooManyBytes({ held: openBytes, limit: maxQueuedBytes }, waitMs));
   }
-  if (ladder.isIdle(pool)) {
+  if (arrivingUnits === 0 && ladder.isIdle(pool)) {
     return pool.takesBesideIdle(ask, now) ? { kind: 'taken', waitMs: 0 } : refused(expired(HOPELESS));
   }
   if (!ask.deadlineTold && pool.standing.stands(ask.lane, now)) {
-    const waitMs = ladder.waitMs(pool, pool.queue.unitsUpTo(ask.lane), { lane: ask.lane, now });
+    const waitMs =
+      ladder.waitMs(pool, pool.queue.unitsUpTo(ask.lane), { lane: ask.lane, now }) + arrivingMs(target);
     const lateMs = waitMs - pool.standing.targetMs;
     if (lateMs > 0) return refused(standing({ waitMs, targetMs: pool.standing.targetMs }));
   }
   return foreseen(target, ask, now);
 }
 
-function foreseen<Payload>(
-  { ladder, pool }: { readonly ladder: VersionLadder<Payload>; readonly pool: Pool<Payload> },
-  ask: Admission,
-  now: Instant,
-): AdmissionDecision {
+function foreseen<Payload>(target: Target<Payload>, ask: Admission, now: Instant): AdmissionDecision {
+  const { ladder, pool } = target;
   const units = ask.rows * pool.cost.unitsPerRow(ask.costClass);
   const asked = { ...ask, units };
   const runners = Math.max(1, ladder.slotsOf(pool));
   const ownRuns = Math.max(1, Math.ceil(ask.rows / pool.maxRows));
   const margin = 1 + pool.cost.deviationRatio;
   const ownMs = pool.ownMs(ask) / Math.min(runners, ownRuns);
-  const waitMs = ladder.waitMs(pool, pool.queue.unitsBefore(asked, now), { lane: ask.lane, now });
+  const queuedMs = ladder.waitMs(pool, pool.queue.unitsBefore(asked, now), { lane: ask.lane, now });
+  const waitMs = queuedMs + arrivingMs(target);
   const finish = now + (waitMs * ladder.slip.of(ask) + ownMs) * margin;
   if (finish > ask.deadline) return refused(tooLate(finish - ask.deadline));
   const fits = pool.queue.laterFits(asked, (before, by) => {
@@ -78,6 +80,13 @@ function foreseen<Payload>(
   });
   if (!fits) return refused(tooLate(ownMs));
   return { kind: 'taken', waitMs };
+}
+
+/** Time of what was admitted and has not come yet. */
+function arrivingMs<Payload>({ ladder, pool, arrivingUnits }: Target<Payload>): number {
+  if (arrivingUnits === 0) return 0;
+  const { fixedMs, perRowMs } = pool.cost;
+  return (arrivingUnits * (perRowMs + fixedMs / pool.maxRows)) / Math.max(1, ladder.slotsOf(pool));
 }
 
 function refused(error: GimbalError): AdmissionDecision {

@@ -6,6 +6,7 @@ import type { StageTimings } from '../contract/work.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
 import { type Admission, admission } from './admission.ts';
+import type { Arrival } from './arriving.ts';
 import type { Batch, BatchPart } from './batch.ts';
 import { Heap, type HeapOrder } from './heap.ts';
 import type { BatchHooks, Pool } from './pool.ts';
@@ -120,16 +121,25 @@ export class Engine<Payload> {
     return this.#versions.get(version)?.pools ?? [];
   }
 
-  /** Throws what `submit` would fail a work with right now: admission before the body is read. */
-  admit(version: string, ask: Ask, now: Instant): void {
-    const urgency = urgencyOf(now, ask.deadline);
-    const place = this.#place(version, { ...UNSAID, ...ask, urgency }, now);
+  /**
+   * Admission before the body: throws what a work would be refused with right now, else counts it as on its way until
+   * the arrival is ended.
+   */
+  admit(version: string, ask: Ask, now: Instant): Arrival {
+    const full: Admission = { ...UNSAID, ...ask, urgency: urgencyOf(now, ask.deadline) };
+    const arriving = this.#versions.get(version)?.arriving;
+    const place = this.#place(version, full, {
+      now,
+      arrivingUnits: arriving?.unitsUpTo(full.lane, now) ?? 0,
+    });
     if (place instanceof GimbalError) throw place;
+    const units = full.rows * place.pool.cost.unitsPerRow(full.costClass);
+    return place.ladder.arriving.add({ lane: full.lane, units }, now);
   }
 
   /** Queues a work, or settles it at once with the reason why not. */
   submit(work: Work<Payload>, now: Instant): void {
-    const place = this.#place(work.version, work, now);
+    const place = this.#place(work.version, work, { now, arrivingUnits: 0 });
     if (place instanceof GimbalError) {
       this.#settle(work, { kind: 'failed', error: place });
       return;
@@ -247,14 +257,14 @@ export class Engine<Payload> {
   #place(
     version: string,
     ask: Admission,
-    now: Instant,
+    { now, arrivingUnits }: { now: Instant; arrivingUnits: number },
   ): { ladder: VersionLadder<Payload>; pool: Pool<Payload>; waitMs: number } | GimbalError {
     if (ask.deadline <= now) return expired('the deadline had passed before the work was queued');
     const ladder = this.#versions.get(version);
     if (!ladder || ladder.removing) return unavailable(undefined);
     const pool = ladder.route();
     if (pool instanceof GimbalError) return pool;
-    const decision = admission({ ladder, pool }, ask, now);
+    const decision = admission({ ladder, pool, arrivingUnits }, ask, now);
     return decision.kind === 'refused' ? decision.error : { ladder, pool, waitMs: decision.waitMs };
   }
 

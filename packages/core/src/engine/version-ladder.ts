@@ -1,6 +1,7 @@
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
+import { Arriving } from './arriving.ts';
 import { Pool, type PoolOptions } from './pool.ts';
 import { LANES } from './queue.ts';
 import { loading, unavailable } from './refusal.ts';
@@ -29,6 +30,7 @@ export class VersionLadder<Payload> {
   readonly pools: readonly Pool<Payload>[];
   readonly maxQueuedBytes: number;
   readonly slip = new WaitSlip();
+  readonly arriving = new Arriving();
   readonly #maxRunning: number;
   /** Memory held by the works that have not ended, queued or running. */
   openBytes = 0;

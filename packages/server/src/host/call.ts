@@ -1,4 +1,5 @@
 import {
+  type Arrival,
   assert,
   type BatchReport,
   type Block,
@@ -21,6 +22,13 @@ export interface CallTarget {
   cancel(pending: PendingWork): void;
   /** Told once for each call. */
   callClosed(): void;
+}
+
+export interface CallTiming {
+  readonly deadline: Instant;
+  readonly now: () => Instant;
+  /** The work that admission counts on; ended by the first that is submitted. */
+  readonly arrival: Arrival | undefined;
 }
 
 /** A finished batch's output memory, shared by the calls whose parts were in it. */
@@ -82,6 +90,7 @@ export class HostCall implements Call {
   readonly #now: () => Instant;
   readonly #context: CallContext;
   readonly #deadline: Instant;
+  readonly #arrival: Arrival | undefined;
   readonly #works: PendingWork[] = [];
   #spans: Span[] = [];
   #reports: SharedReport[] = [];
@@ -89,11 +98,12 @@ export class HostCall implements Call {
   #running = 0;
   #closed = false;
 
-  constructor(target: CallTarget, context: CallContext, timing: { deadline: Instant; now: () => Instant }) {
+  constructor(target: CallTarget, context: CallContext, timing: CallTiming) {
     this.#target = target;
     this.#context = context;
     this.#deadline = timing.deadline;
     this.#now = timing.now;
+    this.#arrival = timing.arrival;
   }
 
   get closed(): boolean {
@@ -122,6 +132,7 @@ export class HostCall implements Call {
 
   submit(request: WorkRequest, onSettled: (result: WorkResult) => void): void {
     assert(!this.#closed, 'a closed call submits nothing');
+    this.#arrival?.end();
     const pending = new PendingWork(
       this,
       request,
@@ -135,6 +146,7 @@ export class HostCall implements Call {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#arrival?.end();
     for (const work of this.#works) if (!work.settled) this.#target.cancel(work);
     for (const report of this.#reports) report.drop();
     this.#reports = [];

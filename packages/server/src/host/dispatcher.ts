@@ -1,4 +1,5 @@
 import {
+  type Arrival,
   type Ask,
   type Batch,
   type BatchReport,
@@ -84,9 +85,9 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     return 0;
   }
 
-  /** Throws what the work would be refused with. */
-  admit(key: string, ask: Ask): void {
-    this.#engine.admit(key, ask, this.#clock.now());
+  /** Throws what the work would be refused with; the arrival ends with the body. */
+  admit(key: string, ask: Ask): Arrival {
+    return this.#engine.admit(key, ask, this.#clock.now());
   }
 
   submit(work: Work<PendingWork>): void {

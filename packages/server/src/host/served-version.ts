@@ -1,5 +1,6 @@
 import {
   type AnswerCache,
+  type Arrival,
   type BatchReport,
   type CallContext,
   type Clock,
@@ -198,14 +199,15 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const { clock } = this.#options;
     const budgetMs = Math.min(context.timeoutMs ?? this.#spec.deadlineMs, Number.MAX_SAFE_INTEGER);
     const deadline = context.receivedAt + budgetMs;
+    let arrival: Arrival | undefined;
     try {
-      this.#admit(context, deadline);
+      arrival = this.#admit(context, deadline);
     } catch (error) {
       this.#decisions.refused(this.#spec, context, toGimbalError(error));
       throw error;
     }
     this.openCalls += 1;
-    return new HostCall(this, context, { deadline, now: clock.now });
+    return new HostCall(this, context, { deadline, now: clock.now, arrival });
   }
 
   submit(pending: PendingWork): void {
@@ -279,12 +281,12 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.#closeArena();
   }
 
-  #admit(context: CallContext, deadline: Instant): void {
+  #admit(context: CallContext, deadline: Instant): Arrival | undefined {
     const { dispatcher, maxQueueMs, pressure } = this.#options;
     if (pressure.refuses(context.criticality)) throw memoryIsTight();
     // What is kept may answer it whatever the load: that is known when the body is.
-    if (this.#answers && this.#state === 'ready') return;
-    dispatcher.admit(this.key, {
+    if (this.#answers && this.#state === 'ready') return undefined;
+    return dispatcher.admit(this.key, {
       rows: 1,
       deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
       lane: context.criticality,
