@@ -65,16 +65,15 @@ export function admission<Payload>(target: Target<Payload>, ask: Admission, now:
 function foreseen<Payload>(target: Target<Payload>, ask: Admission, now: Instant): AdmissionDecision {
   const { ladder, pool } = target;
   const units = ask.rows * pool.cost.unitsPerRow(ask.costClass);
-  const asked = { ...ask, units };
   const runners = Math.max(1, ladder.slotsOf(pool));
   const ownRuns = Math.max(1, Math.ceil(ask.rows / pool.maxRows));
   const margin = 1 + pool.cost.deviationRatio;
   const ownMs = pool.ownMs(ask) / Math.min(runners, ownRuns);
-  const queuedMs = ladder.waitMs(pool, pool.queue.unitsBefore(asked, now), { lane: ask.lane, now });
+  const queuedMs = ladder.waitMs(pool, pool.queue.unitsBefore(ask, { units, now }), { lane: ask.lane, now });
   const waitMs = queuedMs + arrivingMs(target);
   const finish = now + (waitMs * ladder.slip.of(ask) + ownMs) * margin;
   if (finish > ask.deadline) return refused(tooLate(finish - ask.deadline));
-  const fits = pool.queue.laterFits(asked, (before, by) => {
+  const fits = pool.queue.laterFits(ask, units, (before, by) => {
     const laterMs = ladder.waitMs(pool, before, { lane: ask.lane, now }) + ownMs;
     return now + laterMs * margin <= by;
   });

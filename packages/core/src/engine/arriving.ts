@@ -6,6 +6,9 @@ const SLOT_MS = 25;
 /** A body that takes longer than 400 ms is waited for, but no longer counted: slow clients must not keep others out. */
 const SLOTS = 16;
 
+/** Less is a rounding error. */
+const LEAST_UNITS = 1e-6;
+
 /** A call that was admitted and whose work is still to come. */
 export interface Arrival {
   /** Its work has come, or never will. Further calls do nothing. */
@@ -22,6 +25,7 @@ export class Arriving {
     default: new Float64Array(SLOTS),
     sheddable: new Float64Array(SLOTS),
   };
+  readonly #sums: Record<Criticality, number> = { critical: 0, default: 0, sheddable: 0 };
   /** Slot of the clock that was looked at last. */
   #slot = 0;
 
@@ -30,6 +34,7 @@ export class Arriving {
     const slot = this.#slot;
     const units = this.#lanes[of.lane];
     units[slot % SLOTS] = (units[slot % SLOTS] ?? 0) + of.units;
+    this.#sums[of.lane] += of.units;
     let ended = false;
     return {
       end: () => {
@@ -37,6 +42,7 @@ export class Arriving {
         ended = true;
         if (this.#slot - slot >= SLOTS) return;
         units[slot % SLOTS] = Math.max(0, (units[slot % SLOTS] ?? 0) - of.units);
+        this.#sums[of.lane] -= of.units;
       },
     };
   }
@@ -46,21 +52,22 @@ export class Arriving {
     this.#turnTo(now);
     let sum = 0;
     for (const name of LANES) {
-      for (const units of this.#lanes[name]) sum += units;
+      sum += this.#sums[name];
       if (name === lane) break;
     }
-    // Sums of floating numbers drift.
-    return sum < 1e-6 ? 0 : sum;
+    return sum < LEAST_UNITS ? 0 : sum;
   }
 
   #turnTo(now: Instant): void {
     const slot = Math.floor(now / SLOT_MS);
-    if (slot - this.#slot >= SLOTS) {
-      for (const name of LANES) this.#lanes[name].fill(0);
-      this.#slot = slot;
+    if (slot === this.#slot) return;
+    const passed = Math.min(SLOTS, slot - this.#slot);
+    for (const name of LANES) {
+      const units = this.#lanes[name];
+      for (let step = 1; step <= passed; step += 1) units[(this.#slot + step) % SLOTS] = 0;
+      // Anew, since differences of floating numbers drift.
+      this.#sums[name] = units.reduce((sum, slotUnits) => sum + slotUnits, 0);
     }
-    for (; this.#slot < slot; this.#slot += 1) {
-      for (const name of LANES) this.#lanes[name][(this.#slot + 1) % SLOTS] = 0;
-    }
+    this.#slot = slot;
   }
 }

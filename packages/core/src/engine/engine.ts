@@ -126,7 +126,17 @@ export class Engine<Payload> {
    * the arrival is ended.
    */
   admit(version: string, ask: Ask, now: Instant): Arrival {
-    const full: Admission = { ...UNSAID, ...ask, urgency: urgencyOf(now, ask.deadline) };
+    const full: Admission = {
+      rows: ask.rows,
+      deadline: ask.deadline,
+      urgency: urgencyOf(now, ask.deadline),
+      lane: ask.lane ?? 'default',
+      tenant: ask.tenant ?? '',
+      costClass: ask.costClass ?? 0,
+      bytes: ask.bytes ?? 0,
+      deadlineTold: ask.deadlineTold ?? true,
+      bestOnly: ask.bestOnly ?? false,
+    };
     const arriving = this.#versions.get(version)?.arriving;
     const place = this.#place(version, full, {
       now,
@@ -381,15 +391,6 @@ export class Engine<Payload> {
     this.#driver.drained(ladder.version);
   }
 }
-
-const UNSAID = {
-  lane: 'default',
-  tenant: '',
-  costClass: 0,
-  bytes: 0,
-  deadlineTold: true,
-  bestOnly: false,
-} as const satisfies Partial<Admission>;
 
 const BY_DEADLINE: HeapOrder<Work<unknown>> = {
   before: (one, other) => one.deadline < other.deadline,

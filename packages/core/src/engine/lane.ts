@@ -57,7 +57,12 @@ export interface Asked {
   readonly tenant: string;
   readonly costClass: number;
   readonly urgency: Instant;
+}
+
+/** How much it asks for, and when. */
+export interface AskedUnits {
   readonly units: number;
+  readonly now: Instant;
 }
 
 /** The waiting works of one criticality: time is shared by tenants, within a tenant by cost classes. */
@@ -129,18 +134,17 @@ export class Lane<Payload> {
   }
 
   /** Units of this lane that are served before a new work, by the shares of those who wait now. */
-  unitsBefore(asked: Asked, now: Instant): number {
+  unitsBefore(asked: Asked, { units, now }: AskedUnits): number {
+    if (this.works === 0) return 0;
     const own = this.newestFirst ? 0 : (this.#flowOf(asked)?.unitsBefore(asked.urgency, now) ?? 0);
-    return this.#withShares(asked, own + asked.units) - asked.units;
+    return this.#withShares(asked, own + units) - units;
   }
 
   /** Whether what is due after the new work, in its own flow, still fits: `fits` is told units of the lane. */
-  laterFits(asked: Asked, fits: (units: number, by: Instant) => boolean): boolean {
-    const flow = this.newestFirst ? undefined : this.#flowOf(asked);
+  laterFits(asked: Asked, added: number, fits: (units: number, by: Instant) => boolean): boolean {
+    const flow = this.newestFirst || this.works === 0 ? undefined : this.#flowOf(asked);
     if (!flow) return true;
-    return flow.laterFits(asked.urgency, (units, by) =>
-      fits(this.#withShares(asked, units + asked.units), by),
-    );
+    return flow.laterFits(asked.urgency, (units, by) => fits(this.#withShares(asked, units + added), by));
   }
 
   /** While a flow is served so many units, what the others get beside it, and it itself. */

@@ -85,7 +85,7 @@ describe('WorkQueue', () => {
     expect(queue.oldest('sheddable')).toBeUndefined();
     expect([queue.depth('critical'), queue.depth('default'), queue.depth('sheddable')]).toEqual([1, 2, 0]);
     const before = (lane: Criticality): number =>
-      queue.unitsBefore({ lane, tenant: '', costClass: 0, urgency: NEVER, units: 1 }, 8);
+      queue.unitsBefore({ lane, tenant: '', costClass: 0, urgency: NEVER }, { units: 1, now: 8 });
     expect([before('critical'), before('default'), before('sheddable')]).toEqual([1, 5, 5]);
   });
 
@@ -181,18 +181,18 @@ describe('WorkQueue', () => {
   it('foresees for a new work the share that others take beside it', () => {
     const queue = aQueue([]);
     for (let count = 0; count < 100; count += 1) queue.push(aWork('greedy', { tenant: 'greedy' }));
-    const ask = { lane: 'default', costClass: 0, urgency: NEVER, units: 1 } as const;
-    expect(queue.unitsBefore({ ...ask, tenant: 'modest' }, 0)).toBe(1);
-    expect(queue.unitsBefore({ ...ask, tenant: 'greedy' }, 0)).toBe(100);
+    const ask = { lane: 'default', costClass: 0, urgency: NEVER } as const;
+    expect(queue.unitsBefore({ ...ask, tenant: 'modest' }, { units: 1, now: 0 })).toBe(1);
+    expect(queue.unitsBefore({ ...ask, tenant: 'greedy' }, { units: 1, now: 0 })).toBe(100);
   });
 
   it('foresees only what is due before a new work of the same flow', () => {
     const queue = aQueue([]);
     for (let count = 0; count < 10; count += 1) queue.push(aWork('far', { deadline: 2000 }));
     for (let count = 0; count < 3; count += 1) queue.push(aWork('near', { deadline: 100 }));
-    const ask = { lane: 'default', tenant: '', costClass: 0, units: 1 } as const;
-    expect(queue.unitsBefore({ ...ask, urgency: 150 }, 0)).toBe(3);
-    expect(queue.unitsBefore({ ...ask, urgency: 3000 }, 0)).toBe(13);
+    const ask = { lane: 'default', tenant: '', costClass: 0 } as const;
+    expect(queue.unitsBefore({ ...ask, urgency: 150 }, { units: 1, now: 0 })).toBe(3);
+    expect(queue.unitsBefore({ ...ask, urgency: 3000 }, { units: 1, now: 0 })).toBe(13);
   });
 
   it('counts tenants beyond its bound as one', () => {

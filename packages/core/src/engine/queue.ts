@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts';
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
-import { type Asked, Lane } from './lane.ts';
+import { type Asked, type AskedUnits, Lane } from './lane.ts';
 import type { Work } from './work.ts';
 
 /** Served in this order. */
@@ -106,17 +106,20 @@ export class WorkQueue<Payload> {
   }
 
   /** Units that are served before a new work. */
-  unitsBefore(asked: Asked & { readonly lane: Criticality }, now: Instant): number {
-    return this.#unitsOfHigherLanes(asked.lane) + this.#lanes[asked.lane].unitsBefore(asked, now);
+  unitsBefore(asked: Asked & { readonly lane: Criticality }, more: AskedUnits): number {
+    if (this.#works === 0) return 0;
+    return this.#unitsOfHigherLanes(asked.lane) + this.#lanes[asked.lane].unitsBefore(asked, more);
   }
 
   /** Whether what is due after a new work, in its own flow, still fits: `fits` is told the units served by then. */
   laterFits(
     asked: Asked & { readonly lane: Criticality },
+    units: number,
     fits: (units: number, by: Instant) => boolean,
   ): boolean {
+    if (this.#works === 0) return true;
     const higher = this.#unitsOfHigherLanes(asked.lane);
-    return this.#lanes[asked.lane].laterFits(asked, (units, by) => fits(higher + units, by));
+    return this.#lanes[asked.lane].laterFits(asked, units, (before, by) => fits(higher + before, by));
   }
 
   push(work: Work<Payload>): void {

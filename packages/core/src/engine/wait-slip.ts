@@ -18,7 +18,7 @@ export class WaitSlip {
   readonly #slips = new Map<string, number>();
 
   of(kind: { readonly lane: Criticality; readonly costClass: number }): number {
-    return this.#slips.get(keyOf(kind)) ?? 1;
+    return this.#slips.size === 0 ? 1 : (this.#slips.get(keyOf(kind)) ?? 1);
   }
 
   observed(
