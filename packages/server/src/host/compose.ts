@@ -151,7 +151,7 @@ class Composition {
       sources: metricSources(
         () => this.#catalogue,
         () => this.#httpServer.counters.open,
-        () => this.#guards.devices.status(),
+        { devices: () => this.#guards.devices.status(), guards: () => this.#guards.rows([]) },
       ),
       log: {
         target: streamTarget(process.stderr),
@@ -196,7 +196,7 @@ class Composition {
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
       loadGate: this.#loadGate,
-      decisions: { decided: () => {} },
+      decisions: this.#telemetry.metrics,
       answers: this.#guards.answers,
       poison: this.#guards.poison,
       pressure: this.#guards.memory,

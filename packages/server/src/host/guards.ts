@@ -1,8 +1,9 @@
-import { AnswerCache, DeviceFleet, type WorkDone } from '@gimbal/core';
+import { AnswerCache, DeviceFleet, type LadderReport, type WorkDone } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { type BoardRunner, DeviceBoard } from '../devices/device-board.ts';
 import type { DeviceReading } from '../devices/device-reading.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { GuardRows } from '../telemetry/resilience-metrics.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { PoisonGuard } from './poison-guard.ts';
 import { systemClock, systemRandom } from './system-ports.ts';
@@ -27,6 +28,18 @@ export class Guards {
     this.answers = new AnswerCache(options.cache);
     this.memory = this.#watchMemory(options.log);
     this.devices = watchDevices(options);
+  }
+
+  /** For metrics. */
+  rows(ladders: readonly LadderReport[]): GuardRows {
+    const { quarantine } = this.poison;
+    const { level, reading } = this.memory;
+    return {
+      cache: this.answers.counters,
+      quarantine: { inputs: quarantine.size, hits: quarantine.hits },
+      memory: { level, usedBytes: reading.usedBytes, limitBytes: reading.limitBytes },
+      ladders,
+    };
   }
 
   start(): void {

@@ -8,7 +8,7 @@ import type { ServedVersion } from './served-version.ts';
 export function metricSources(
   catalogue: () => Catalogue,
   connections: () => number,
-  devices: MetricSources['devices'],
+  whole: Pick<MetricSources, 'devices' | 'guards'>,
 ): MetricSources {
   const rows = <Row>(read: (version: ServedVersion) => Row[]): Row[] => catalogue().served().flatMap(read);
   return {
@@ -28,7 +28,7 @@ export function metricSources(
         { ...placeOf(version), usedBytes: version.arena.used, capacityBytes: version.arena.capacity },
       ]),
     connections,
-    devices,
+    ...whole,
   };
 }
 

@@ -50,6 +50,47 @@ export const METRICS = {
   shed: gimbal('counter', 'gimbal_shed_total', ['model', 'reason'])(
     'Requests refused because of our own state: queue_full, deadline, quota, drain, loading.',
   ),
+  lostRuns: gimbal('counter', 'gimbal_lost_runs_total', ['model', 'cause'])(
+    'Runs of requests that came to nothing: crashed, hung, killed, oom-killed, out-of-memory, stopped. They were run again where that is safe.',
+  ),
+  cacheLookups: gimbal('counter', 'gimbal_answer_cache_lookups_total', ['result'])(
+    'Requests of models with `cache: true`: hit, joined (another request ran the same input), miss, stale (an old answer instead of an error).',
+  ),
+  cacheEvictions: gimbal(
+    'counter',
+    'gimbal_answer_cache_evictions_total',
+    [],
+  )('Kept answers that left for others.'),
+  cacheBytes: gimbal('gauge', 'gimbal_answer_cache_bytes', [])('Memory of all kept answers.'),
+  cacheEntries: gimbal('gauge', 'gimbal_answer_cache_entries', [])('Answers that are kept.'),
+  quarantineInputs: gimbal(
+    'gauge',
+    'gimbal_quarantine_inputs',
+    [],
+  )('Inputs that are refused because they crashed a model.'),
+  quarantineHits: gimbal(
+    'counter',
+    'gimbal_quarantine_hits_total',
+    [],
+  )('Requests refused because their input is in quarantine.'),
+  memoryPressure: gimbal('gauge', 'gimbal_memory_pressure', ['level'])(
+    '1 for the level of memory pressure (calm, tight: sheddable requests are refused, critical: all but critical ones), 0 for the others.',
+  ),
+  memoryUsed: gimbal(
+    'gauge',
+    'gimbal_memory_used_bytes',
+    [],
+  )('Memory in use where the limit is counted: this cgroup with all runners, or the machine.'),
+  memoryLimit: gimbal('gauge', 'gimbal_memory_limit_bytes', [])('The limit that it counts against.'),
+  degradationRung: gimbal('gauge', 'gimbal_degradation_rung', ['model', 'version'])(
+    'Position on the degradation ladder: 0 is all on the best rung, 1.25 three quarters on rung 1.',
+  ),
+  degradedSeconds: gimbal('counter', 'gimbal_degraded_seconds_total', ['model', 'version', 'rung'])(
+    'Seconds in which a rung below the best took a share of the requests.',
+  ),
+  breakerState: gimbal('gauge', 'gimbal_breaker_state', ['target', 'state'])(
+    '1 for the state of a breaker (closed, open, half-open), 0 for the others.',
+  ),
   loadDuration: gimbal('histogram', 'gimbal_model_load_duration_seconds', ['model', 'version'])(
     'Time from the start of a load to ready, in seconds: sessions, warm-up and self-profile included.',
   ),

@@ -1,5 +1,6 @@
 import type { CatalogueEntry, Criticality, RunnerView } from '@gimbal/core';
 import type { DeviceRows } from './device-metrics.ts';
+import type { GuardRows } from './resilience-metrics.ts';
 
 /** The runners of one variant. */
 export interface PoolRow {
@@ -39,6 +40,7 @@ export interface MetricSources {
   inflight(): readonly InflightRow[];
   arenas(): readonly ArenaRow[];
   connections(): number;
+  guards(): GuardRows;
   /** Of this machine, as last sampled. */
   devices(): DeviceRows;
 }

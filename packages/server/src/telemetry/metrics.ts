@@ -1,5 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type CallObserver, type CallRecord, type Clock, GimbalError } from '@gimbal/core';
+import {
+  type CallObserver,
+  type CallRecord,
+  type Clock,
+  type DecisionObserver,
+  type DecisionRecord,
+  GimbalError,
+} from '@gimbal/core';
 import { CallMetrics } from './call-metrics.ts';
 import { deviceFamilies, tritonDeviceFamilies } from './device-metrics.ts';
 import { type ExpositionFormat, expositionChunks } from './exposition.ts';
@@ -8,6 +15,7 @@ import { DURATION_BUCKETS, METRICS } from './metric-definitions.ts';
 import { type MetricFamily, renderLabels, sampleFamily } from './metric-family.ts';
 import type { MetricSources } from './metric-sources.ts';
 import { ProcessMetrics } from './process-metrics.ts';
+import { ResilienceMetrics } from './resilience-metrics.ts';
 import { stateFamilies } from './state-metrics.ts';
 import { tritonFamilies } from './triton-metrics.ts';
 
@@ -39,10 +47,11 @@ export interface MetricsOptions {
  * scrape copies the numbers in one turn and renders the copy in short slices, so a large page never holds up
  * inference; scrapes that come meanwhile share the page being made.
  */
-export class Metrics implements CallObserver {
+export class Metrics implements CallObserver, DecisionObserver {
   readonly #options: MetricsOptions;
   readonly #calls: CallMetrics;
   readonly #loads = new LoadMetrics();
+  readonly #resilience = new ResilienceMetrics();
   readonly #process: ProcessMetrics;
   readonly #rendering = new Map<ExpositionFormat, Promise<MetricsPage>>();
 
@@ -58,6 +67,10 @@ export class Metrics implements CallObserver {
 
   finished(record: CallRecord): void {
     this.#calls.finished(record);
+  }
+
+  decided(record: DecisionRecord): void {
+    if (record.lostRuns.length > 0) this.#resilience.decided(record);
   }
 
   loaded(record: LoadRecord): void {
@@ -106,6 +119,7 @@ export class Metrics implements CallObserver {
       ...this.#calls.families(),
       ...this.#loads.families(),
       ...stateFamilies(sources),
+      ...this.#resilience.families(sources.guards()),
       ...deviceFamilies(devices),
       sampleFamily(METRICS.logDropped, [{ labels: '', value: droppedLogLines() }]),
       sampleFamily(METRICS.seriesDropped, [{ labels: '', value: this.#calls.dropped }]),

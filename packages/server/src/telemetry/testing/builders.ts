@@ -1,4 +1,4 @@
-import type { CallRecord, Clock } from '@gimbal/core';
+import { AnswerCache, type CallRecord, type Clock } from '@gimbal/core';
 import type { MetricSources } from '../metric-sources.ts';
 
 /** A clock that stands at noon of a day in 2026. */
@@ -43,6 +43,12 @@ export function someSources(parts: Partial<MetricSources> = {}): MetricSources {
     inflight: () => [],
     arenas: () => [],
     connections: () => 0,
+    guards: () => ({
+      cache: new AnswerCache().counters,
+      quarantine: { inputs: 0, hits: 0 },
+      memory: { level: 'calm', usedBytes: 1000, limitBytes: 2000 },
+      ladders: [],
+    }),
     devices: () => ({
       monitor: { kind: 'cpu-only' },
       driver: undefined,
