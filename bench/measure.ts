@@ -34,6 +34,8 @@ export async function startGimbal(models: string): Promise<ServerUnderTest> {
       '0',
       '--admin-port',
       '0',
+      '--grpc-port',
+      '0',
       '--json',
     ],
     { stderr: 'ignore', env: { GIMBAL_LOG_LEVEL: process.env.GIMBAL_LOG_LEVEL ?? 'info' } },

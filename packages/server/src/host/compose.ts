@@ -2,6 +2,7 @@ import type { CatalogueEntry, GimbalError, VersionSpec } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
+import { createGrpcServer, type GrpcServer } from '../edge/grpc/grpc-server.ts';
 import type { EdgePorts } from '../edge/route.ts';
 import { createHttpServer, type HttpServer } from '../http1/server.ts';
 import { Repository, type RepositoryReading } from '../repository/repository.ts';
@@ -59,6 +60,7 @@ class Composition {
   readonly #catalogue: Catalogue;
   readonly #httpServer: HttpServer;
   readonly #adminServer: HttpServer;
+  readonly #grpcServer: GrpcServer;
   readonly #drain: Drain;
   readonly #guards: Guards;
   /** Threads are planned for one runner on all cores: one load at a time fills them. */
@@ -87,6 +89,7 @@ class Composition {
     this.#watcher = this.#createWatcher();
     const ports = this.#edgePorts();
     this.#httpServer = this.#createServer(new Router(publicRoutes(ports, this.#adminPort()), ports));
+    this.#grpcServer = createGrpcServer({ ports, settings: configuration.grpc });
     this.#adminServer = this.#createServer(
       new Router(adminRoutes({ port: this.#adminPort(), inference: this.#catalogue }), ports),
     );
@@ -94,15 +97,17 @@ class Composition {
   }
 
   async start(): Promise<Host> {
-    const { http, admin } = this.#options.configuration;
+    const { http, admin, grpc } = this.#options.configuration;
     const reading = await this.#repository.read();
     // The ports open before the models are there, so that probes get an honest answer.
     const httpPort = await this.#httpServer.listen({ host: http.host, port: http.port });
     const adminPort = await this.#adminServer.listen({ host: admin.host, port: admin.port });
+    const grpcPort = await this.#grpcServer.listen({ host: grpc.host, port: grpc.port });
     this.#guards.start();
     void this.#load(reading, {
       http: urlOf(http.host, httpPort.port),
       admin: urlOf(admin.host, adminPort.port),
+      grpc: urlOf(grpc.host, grpcPort.port).replace('http://', ''),
     });
     return {
       catalogue: () => this.#catalogue.catalogue(),
@@ -114,7 +119,10 @@ class Composition {
   }
 
   /** The first load; readiness follows it. */
-  async #load(reading: RepositoryReading, urls: { http: string; admin: string }): Promise<void> {
+  async #load(
+    reading: RepositoryReading,
+    urls: { http: string; admin: string; grpc: string },
+  ): Promise<void> {
     for (const note of reading.notes) this.#telemetry.log.info('Note on the model repository', { note });
     await this.#catalogue.start(reading.versions);
     if (this.#drain.started) return;
@@ -122,7 +130,7 @@ class Composition {
     if (this.#catalogue.served().every((version) => version.state !== 'ready')) {
       this.#onEvent({ event: 'unusable', reason: this.#whyUnusable() });
     } else if (this.#catalogue.ready) {
-      this.#onEvent({ event: 'ready', ...urls, grpc: null, pid: process.pid });
+      this.#onEvent({ event: 'ready', ...urls, pid: process.pid });
     }
   }
 
@@ -150,7 +158,7 @@ class Composition {
       clock: systemClock,
       sources: metricSources(
         () => this.#catalogue,
-        () => this.#httpServer.counters.open,
+        () => this.#httpServer.counters.open + this.#grpcServer.counters.connections,
         { devices: () => this.#guards.devices.status(), guards: () => this.#guards.rows([]) },
       ),
       log: {
@@ -285,7 +293,7 @@ class Composition {
         announce: () => this.#catalogue.drain(),
         closeListeners: async (graceMs) => {
           await this.#watcher.close();
-          await this.#httpServer.close(graceMs);
+          await Promise.all([this.#httpServer.close(graceMs), this.#grpcServer.close(graceMs)]);
         },
         stopRunners: (graceMs) => this.#catalogue.stop(graceMs),
         flush: async () => {

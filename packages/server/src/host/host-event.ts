@@ -4,8 +4,8 @@ export type HostEvent =
   | {
       readonly event: 'ready';
       readonly http: string;
-      /** Null until gRPC is served. */
-      readonly grpc: string | null;
+      /** `host:port` */
+      readonly grpc: string;
       readonly admin: string;
       readonly pid: number;
     }
