@@ -52,6 +52,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./verbs/init.ts')).init,
   },
   {
+    name: 'generate',
+    summary: 'write files made from the served models',
+    load: async () => (await import('./verbs/generate.ts')).generate,
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./verbs/completion.ts')).completion,
@@ -61,12 +66,12 @@ export const VERBS: readonly VerbEntry[] = [
 /** Parses the command line, runs the verb and gives the exit code. Never throws. */
 export async function runProgram(args: readonly string[], context: VerbContext): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok;
-  const run: RunVerb = async (action, { json }) => {
+  const run: RunVerb = async (action, options) => {
     try {
       exitCode = await action(context);
     } catch (error) {
       const failure = toFailure(error);
-      context.terminal({ json }).fail(failure);
+      context.terminal(options).fail(failure);
       exitCode = failure.exitCode;
     }
   };
@@ -74,12 +79,28 @@ export async function runProgram(args: readonly string[], context: VerbContext):
     const program = await buildProgram(args, { run, context });
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    const failure = error instanceof Failure ? error : toFailure(error);
-    context.terminal({ json: false }).fail(failure);
+    const failure = error instanceof CommanderError ? misuse(error, args) : toFailure(error);
+    if (failure === undefined)
+      return error instanceof CommanderError && error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    // The parser gave up before it knew of these; what `serve` says goes to a log even then.
+    const [json, jsonl] = [args.includes('--json'), args.includes('--jsonl')];
+    const stderr = calledVerb(args) === 'serve' ? 'auto' : 'text';
+    context.terminal({ json, jsonl, stderr }).fail(failure);
     return failure.exitCode;
   }
   return exitCode;
+}
+
+/** What the parser complains of, in the form of all failures; undefined when it has shown its help or version. */
+function misuse(error: CommanderError, args: readonly string[]): Failure | undefined {
+  if (error.exitCode === 0 || error.code === 'commander.help') return undefined;
+  const [what = '', ...more] = error.message.replace(/^error: /, '').split('\n');
+  const near = more.join(' ').match(/\(Did you mean (.+)\?\)/i)?.[1];
+  const verb = VERBS.find(({ name }) => name === calledVerb(args))?.name;
+  const help = verb === undefined ? 'gimbal --help' : `gimbal ${verb} --help`;
+  return new Failure(EXIT.usage, `Cannot run ${verb === undefined ? 'gimbal' : `gimbal ${verb}`}: ${what}`, {
+    fix: near === undefined ? help : `did you mean ${near}? see ${help}`,
+  });
 }
 
 /** The whole command tree, for completion scripts. */
@@ -115,8 +136,9 @@ function emptyProgram(context: VerbContext): Command {
     .configureOutput({
       writeOut: (text) => context.output.stdout.write(text),
       writeErr: (text) => context.output.stderr.write(text),
+      // Said by `misuse`.
+      outputError: () => {},
     })
-    .showHelpAfterError('(see "gimbal --help")')
     .helpCommand('help [verb]', 'show what a verb takes')
     .addHelpText('after', `\n${EXIT_HELP}\nStart here: gimbal init demo && gimbal serve demo/models`)
     .exitOverride();

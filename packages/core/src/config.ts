@@ -21,6 +21,7 @@ export {
   fieldName,
   quoteValue,
 } from './config/problem.ts';
+export type { DeclaredRemote } from './config/remote-section.ts';
 export {
   type ConfigurationOrigin,
   type ConfigurationSources,

@@ -37,12 +37,22 @@ export {
   type VersionSpec,
   type VersionState,
 } from './contract/model.ts';
+export {
+  REMOTE_PROTOCOLS,
+  type RemoteHeader,
+  type RemoteProtocol,
+  type RemoteSpec,
+  type RemoteTls,
+} from './contract/remote.ts';
+export type { FaultOrder, RunnerFault, RunnerFaultKind } from './contract/runner-fault.ts';
 export type {
   BatchJob,
   BatchReport,
   JobPart,
   PartReport,
   PoolEvents,
+  PoolNotice,
+  RunnerEnd,
   RunnerPool,
   RunnerReady,
   RunnerState,
@@ -79,8 +89,8 @@ export {
 export type { Pool, PoolOptions } from './engine/pool.ts';
 export type { PoolView } from './engine/pool-view.ts';
 export { LANES } from './engine/queue.ts';
-export type { EngineVersionOptions } from './engine/version-ladder.ts';
-export { Work, type WorkOptions } from './engine/work.ts';
+export type { EngineVersionOptions, VersionLadder } from './engine/version-ladder.ts';
+export { type QualityDemand, Work, type WorkOptions } from './engine/work.ts';
 export {
   type FieldError,
   GimbalError,

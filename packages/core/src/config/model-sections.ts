@@ -18,6 +18,7 @@ const batchingLeaves = {
 const runnersLeaves = {
   count: integer({ min: 1, max: 256 }),
   threads: integerOrAuto({ min: 1, max: 1_024 }),
+  spare: integer({ min: 0, max: 1 }),
   recycleBatches: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
   recycleAge: duration({ minMs: 0, maxMs: 365 * DAY_MS, unit: 'in-value' }),
   recycleGrowth: byteSize({ min: 0, max: 1024 * 1024 * MIB }),
@@ -30,6 +31,8 @@ const DESCRIPTIONS = {
   preferredSizes: 'Sizes at which a batch is closed at once, ascending.',
   count: 'Runner processes of each variant.',
   threads: 'Threads inside one run. `auto` shares the cores and the cgroup quota among the runners.',
+  spare:
+    'Further runners of each variant that are loaded and take no work: one takes over at once when another is lost. 0 or 1.',
   recycleBatches: 'Batches after which a runner is replaced; 0 for never.',
   recycleAge: 'Age at which a runner is replaced; 0 for never.',
   recycleGrowth: 'Growth of resident memory since warm-up at which a runner is replaced; 0 for never.',
@@ -72,6 +75,11 @@ export const runnersSection = section('Default runner processes of every model.'
     description: DESCRIPTIONS.threads,
     reason: "The runtime's own default ignores cgroups and starves in containers.",
   }),
+  spare: field(runnersLeaves.spare, {
+    default: 0,
+    description: DESCRIPTIONS.spare,
+    reason: 'It costs the memory of one more runner, and saves a model load after a crash.',
+  }),
   recycleBatches: field(runnersLeaves.recycleBatches, {
     default: 0,
     description: DESCRIPTIONS.recycleBatches,
@@ -105,6 +113,7 @@ export const declaredBatching = mapping({
 export const declaredRunners = mapping({
   count: optionalField(runnersLeaves.count, { description: DESCRIPTIONS.count }),
   threads: optionalField(runnersLeaves.threads, { description: DESCRIPTIONS.threads }),
+  spare: optionalField(runnersLeaves.spare, { description: DESCRIPTIONS.spare }),
   recycleBatches: optionalField(runnersLeaves.recycleBatches, { description: DESCRIPTIONS.recycleBatches }),
   recycleAge: optionalField(runnersLeaves.recycleAge, { description: DESCRIPTIONS.recycleAge }),
   recycleGrowth: optionalField(runnersLeaves.recycleGrowth, { description: DESCRIPTIONS.recycleGrowth }),

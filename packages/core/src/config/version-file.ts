@@ -4,6 +4,7 @@ import { wrongPreferredSizes } from './configuration.ts';
 import { mapping, optionalField, requiredField } from './field.ts';
 import { boolean, choice, decimal, integer, perChannel, text, texts } from './leaf.ts';
 import { declaredBatching, declaredDeadline, declaredRunners } from './model-sections.ts';
+import { declaredRemote } from './remote-section.ts';
 
 /** A variant for each rung of the ladder; nobody has tuned more. */
 const MAX_VARIANTS = 16;
@@ -124,6 +125,9 @@ const shape = {
       .max(MAX_VARIANTS, { error: VARIANTS }),
     { description: 'The degradation ladder, best first.' },
   ),
+  remote: optionalField(declaredRemote, {
+    description: 'The model runs in someone else’s server; the folder has no model file then.',
+  }),
   golden: optionalField(text('the name of a file inside the version’s folder'), {
     description: 'Inputs with expected outputs. Kept with the version; not run yet.',
   }),

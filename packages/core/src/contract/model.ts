@@ -1,3 +1,4 @@
+import type { RemoteSpec } from './remote.ts';
 import type { Signature } from './signature.ts';
 
 export const TASKS = [
@@ -67,6 +68,8 @@ export interface RunnerSpec {
   readonly count: number;
   /** Threads inside one run; `auto` is derived from cores and cgroup. */
   readonly threads: number | 'auto';
+  /** Warm, loaded runners of each variant that take over at once when one is lost: 0 or 1. */
+  readonly spare: number;
   /** Recycling: a replacement is ready before the old runner stops. 0 turns a limit off. */
   readonly recycleBatches: number;
   readonly recycleAgeMs: number;
@@ -81,6 +84,8 @@ export interface VariantSpec {
   /** Declared quality in [0, 1], for the ladder; undefined when not declared. */
   readonly qualityRatio: number | undefined;
   readonly image: ImageSpec | undefined;
+  /** Someone else's server runs it: there is no file then. */
+  readonly remote?: RemoteSpec;
 }
 
 /** A value that nobody declared, and why it is what it is; printed at load and by `gimbal inspect`. */

@@ -4,6 +4,7 @@ import type { GimbalError } from '../errors/gimbal-error.ts';
 import type { Pool } from './pool.ts';
 import { expired, standing, tooLate, tooManyBytes } from './refusal.ts';
 import type { VersionLadder } from './version-ladder.ts';
+import type { QualityDemand } from './work.ts';
 
 /** What admission must know of a work. */
 export interface Admission {
@@ -15,7 +16,7 @@ export interface Admission {
   readonly deadline: Instant;
   readonly urgency: Instant;
   readonly deadlineTold: boolean;
-  readonly bestOnly: boolean;
+  readonly quality: QualityDemand;
 }
 
 export interface Target<Payload> {

@@ -2,7 +2,7 @@ import { assert } from '../base/assert.ts';
 import { type Instant, NEVER } from '../base/time.ts';
 import type { CostProfile } from '../contract/model.ts';
 import type { BatchReport, PartReport } from '../contract/runner-port.ts';
-import type { StageTimings } from '../contract/work.ts';
+import type { DegradationReason, StageTimings } from '../contract/work.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
 import { type Admission, admission } from './admission.ts';
@@ -26,6 +26,7 @@ export type WorkOutcome =
       readonly rung: number;
       /** The one that had its last rows. */
       readonly runner: string;
+      readonly degradedBecause: DegradationReason | undefined;
       /** Rows of the batch that its last rows were in. */
       readonly batchRows: number;
       /** In row order. */
@@ -121,6 +122,13 @@ export class Engine<Payload> {
     return this.#versions.get(version)?.pools ?? [];
   }
 
+  /** For operators and metrics; undefined when there is no such version. */
+  ladder(version: string, now: Instant): VersionLadder<Payload> | undefined {
+    const ladder = this.#versions.get(version);
+    ladder?.control(now);
+    return ladder;
+  }
+
   /**
    * Admission before the body: throws what a work would be refused with right now, else counts it as on its way until
    * the arrival is ended.
@@ -135,26 +143,31 @@ export class Engine<Payload> {
       costClass: ask.costClass ?? 0,
       bytes: ask.bytes ?? 0,
       deadlineTold: ask.deadlineTold ?? true,
-      bestOnly: ask.bestOnly ?? false,
+      quality: ask.quality ?? 'any',
     };
     const arriving = this.#versions.get(version)?.arriving;
     const place = this.#place(version, full, {
       now,
       arrivingUnits: arriving?.unitsUpTo(full.lane, now) ?? 0,
     });
-    if (place instanceof GimbalError) throw place;
+    if (place instanceof GimbalError) {
+      this.#versions.get(version)?.ask(full);
+      throw place;
+    }
     const units = full.rows * place.pool.cost.unitsPerRow(full.costClass);
     return place.ladder.arriving.add({ lane: full.lane, units }, now);
   }
 
   /** Queues a work, or settles it at once with the reason why not. */
   submit(work: Work<Payload>, now: Instant): void {
+    this.#versions.get(work.version)?.ask(work);
     const place = this.#place(work.version, work, { now, arrivingUnits: 0 });
     if (place instanceof GimbalError) {
       this.#settle(work, { kind: 'failed', error: place });
       return;
     }
     work.predictedWaitMs = place.waitMs;
+    work.degradedBecause = place.ladder.degradation(place.pool);
     if (work.deadline < NEVER) this.#deadlines.add(work);
     place.ladder.openBytes += work.bytes;
     work.admitted = true;
@@ -272,10 +285,22 @@ export class Engine<Payload> {
     if (ask.deadline <= now) return expired('the deadline had passed before the work was queued');
     const ladder = this.#versions.get(version);
     if (!ladder || ladder.removing) return unavailable(undefined);
-    const pool = ladder.route();
-    if (pool instanceof GimbalError) return pool;
-    const decision = admission({ ladder, pool, arrivingUnits }, ask, now);
-    return decision.kind === 'refused' ? decision.error : { ladder, pool, waitMs: decision.waitMs };
+    ladder.control(now);
+    const pools = ladder.route(ask.quality);
+    if (pools instanceof GimbalError) return pools;
+    let refusal: GimbalError | undefined;
+    for (const pool of pools) {
+      const decision = admission({ ladder, pool, arrivingUnits }, ask, now);
+      if (decision.kind === 'taken') {
+        ladder.demand.waits(decision.waitMs / Math.max(1, ask.deadline - now));
+        return { ladder, pool, waitMs: decision.waitMs };
+      }
+      refusal ??= decision.error;
+      // A lower rung helps only where time is short.
+      if (decision.error.code !== 'OVERLOADED') break;
+    }
+    ladder.demand.refused();
+    return refusal ?? unavailable(undefined);
   }
 
   #partReported(
@@ -299,7 +324,8 @@ export class Engine<Payload> {
       else this.#settle(work, done(work, { batch, report, now }));
     } else if (!partReport.ok) {
       // The work can't succeed any more: its other rows need not be run.
-      this.#end(work, { kind: 'failed', error: failureOf(partReport) });
+      if (work.deadline <= now) this.#expire(work, 'the deadline passed while the model ran');
+      else this.#end(work, { kind: 'failed', error: failureOf(partReport) });
     }
   }
 
@@ -312,6 +338,10 @@ export class Engine<Payload> {
     const { work } = part;
     work.openParts -= 1;
     if (work.status === 'settled') return;
+    if (work.deadline <= end.now) {
+      this.#expire(work, 'the deadline passed while the model ran');
+      return;
+    }
     work.ends.push({ cause: end.cause, alone: end.alone });
     const verdict = judge(work);
     switch (verdict.kind) {
@@ -428,6 +458,7 @@ function done<Payload>(
     kind: 'done',
     rung: batch.rung,
     runner: batch.runner,
+    degradedBecause: work.degradedBecause,
     batchRows: batch.rows,
     reports: work.reported,
     timings: {

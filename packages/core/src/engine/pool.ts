@@ -62,6 +62,8 @@ export class Pool<Payload> {
   readonly #runners: RunnerSet<Payload>;
   readonly #ceiling = new RowCeiling();
   #gapMs = NEVER;
+  /** Of a row, lately. */
+  #usualUnits = 1;
   #lastArrival: Instant = -NEVER;
   #idleSince: Instant = NEVER;
   #lingerUntil: Instant = NEVER;
@@ -156,6 +158,7 @@ export class Pool<Payload> {
     }
     this.#lastArrival = now;
     this.join(work);
+    this.#usualUnits += GAP_LEARNING_RATIO * (work.unitsPerRow - this.#usualUnits);
   }
 
   /** Queues a work that arrived elsewhere, or earlier. */
@@ -164,6 +167,12 @@ export class Pool<Payload> {
     work.unitsPerRow = this.cost.unitsPerRow(work.costClass);
     work.status = 'queued';
     this.queue.push(work);
+  }
+
+  /** Time of a usual row in a full batch; undefined before a runner has measured itself. */
+  get usualRowMs(): number | undefined {
+    if (!this.proven) return undefined;
+    return this.cost.perRowMs * this.#usualUnits + this.cost.fixedMs / this.maxRows;
   }
 
   /** What a new work adds: its own runs, one after the other. */

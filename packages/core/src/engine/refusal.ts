@@ -37,6 +37,15 @@ export function stale(waitedMs: number): GimbalError {
   );
 }
 
+/** The caller refuses anything but the best rung, which can't run. */
+export function bestUnavailable(): GimbalError {
+  return new GimbalError(
+    'MODEL_UNAVAILABLE',
+    'Cannot answer with the best variant: it has no working runner, and the request refuses degradation; expected Inference-Degradation: accept, or another time',
+    { retryAfterMs: NO_RUNNER_RETRY_MS },
+  );
+}
+
 /** It crashed runners until it was alone with one. */
 export function poison(because: string): GimbalError {
   return new GimbalError(

@@ -1,15 +1,20 @@
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
+import type { DegradationReason } from '../contract/work.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
+import { LadderController } from '../policy/ladder/ladder-controller.ts';
 import { Arriving } from './arriving.ts';
+import { LadderDemand } from './ladder-demand.ts';
 import { Pool, type PoolOptions } from './pool.ts';
 import { LANES } from './queue.ts';
-import { loading, unavailable } from './refusal.ts';
+import { bestUnavailable, loading, unavailable } from './refusal.ts';
 import { WaitSlip } from './wait-slip.ts';
-import type { Work } from './work.ts';
+import type { QualityDemand, Work } from './work.ts';
 
 /** Where no arena bounds the memory of works sooner. */
 const MAX_QUEUED_BYTES = 256 * 1024 * 1024;
+/** How often shares are decided anew. */
+const STEP_MS = 200;
 
 export interface EngineVersionOptions {
   readonly version: string;
@@ -31,7 +36,12 @@ export class VersionLadder<Payload> {
   readonly maxQueuedBytes: number;
   readonly slip = new WaitSlip();
   readonly arriving = new Arriving();
+  /** What is asked for, from which the shares follow. */
+  readonly demand = new LadderDemand();
+  /** Decides the shares of the rungs. */
+  readonly controller: LadderController;
   readonly #maxRunning: number;
+  #steppedAt: Instant = -Infinity;
   /** Memory held by the works that have not ended, queued or running. */
   openBytes = 0;
   /** No new works are taken. */
@@ -46,6 +56,7 @@ export class VersionLadder<Payload> {
     this.pools = options.pools.map(
       (pool, rung) => new Pool<Payload>({ ...pool, version: options.version, rung }),
     );
+    this.controller = new LadderController(this.pools.length);
     this.#faults = this.pools.map(() => undefined);
   }
 
@@ -110,33 +121,77 @@ export class VersionLadder<Payload> {
     for (const { pool } of fronts) yield pool;
   }
 
-  /** Whether rungs share the processor. */
-  get #shared(): boolean {
-    return this.#maxRunning < Number.POSITIVE_INFINITY && this.pools.length > 1;
-  }
-
   setFault(rung: number, fault: GimbalError | undefined): void {
     this.#faults[rung] = fault;
   }
 
+  /** Why a rung gets no new works; undefined when it does. */
+  closedBecause(rung: number): string | undefined {
+    const pool = this.pools[rung];
+    return pool && pool.serving > 0 ? undefined : 'unavailable';
+  }
+
+  /** `closed` is healthy. */
+  breakerState(_rung: number): string {
+    return 'closed';
+  }
+
+  /** Counts what is asked for, once for each work. */
+  ask({ quality, rows, costClass }: { quality: QualityDemand; rows: number; costClass: number }): void {
+    const [best] = this.pools;
+    if (quality === 'any') this.demand.asked(rows);
+    else if (best) this.demand.pinned(best.ownMs({ rows, costClass }));
+  }
+
+  /** Decides the shares anew, when it is time. */
+  control(now: Instant): void {
+    if (this.pools.length === 1 || now - this.#steppedAt < STEP_MS) return;
+    this.#steppedAt = now;
+    const slots = Math.min(this.#maxRunning, Math.max(...this.pools.map(({ serving }) => serving)));
+    this.controller.step(
+      {
+        ...this.demand.read(now),
+        slots,
+        rowMs: this.pools.map(({ usualRowMs }) => usualRowMs),
+        available: this.pools.map((_, rung) => this.closedBecause(rung) === undefined),
+      },
+      now,
+    );
+  }
+
   /**
-   * The best rung with a runner. While none has one, the best that had one and will have one again: a crash costs the
-   * works behind it a wait, not a refusal. Shares of a degraded ladder and breakers have their place here.
+   * The pools to offer a work to, in order: by the shares of the ladder, then lower rungs, which may still be in time.
+   * While no rung has a runner, the best that had one and will have one again: a crash costs the works behind it a wait,
+   * not a refusal.
    */
-  route(): Pool<Payload> | GimbalError {
-    for (const pool of this.pools) if (pool.serving > 0) return pool;
-    let starting = false;
-    for (const pool of this.pools) {
-      if (this.#faults[pool.options.rung] !== undefined) continue;
-      if (pool.proven) return pool;
-      starting = true;
+  route(quality: QualityDemand): readonly Pool<Payload>[] | GimbalError {
+    const [best] = this.pools;
+    if (!best) return unavailable(undefined);
+    if (this.pools.length > 1 && quality === 'best-only' && !this.#mayServe(best)) return bestUnavailable();
+    if (!this.serving) return this.#routeWithoutRunners();
+    if (this.pools.length === 1) return this.pools;
+    switch (quality) {
+      case 'best-only':
+        return [best];
+      case 'best-first':
+        return this.pools.filter(({ serving }) => serving > 0).slice(0, 1);
+      case 'any': {
+        const picked = this.controller.pick();
+        return this.pools.filter((pool, rung) => rung >= picked && pool.serving > 0);
+      }
     }
-    return starting ? loading() : unavailable(this.#faults.find((fault) => fault !== undefined));
+  }
+
+  /** Why the pool is not the best one. */
+  degradation(pool: Pool<Payload>): DegradationReason | undefined {
+    if (pool.options.rung === 0) return undefined;
+    if (this.controller.isPinned) return 'pinned';
+    return this.closedBecause(0) === undefined ? 'overload' : 'unavailable';
   }
 
   /**
    * Works that wait for a variant without runners move to a rung that serves; returns the pool that got some. One that
-   * has run in part stays: its rows must not come from two variants.
+   * has run in part stays, since its rows must not come from two variants, and so does one that insists on its rung.
    */
   rehome(): Pool<Payload> | undefined {
     let target: Pool<Payload> | undefined;
@@ -144,7 +199,11 @@ export class VersionLadder<Payload> {
       if (!pool.stranded) continue;
       target ??= this.pools.find(({ serving }) => serving > 0);
       if (!target) return undefined;
-      for (const work of pool.queue.takeAll()) (work.nextRow > 0 ? pool : target).join(work);
+      for (const work of pool.queue.takeAll()) {
+        const stays = work.nextRow > 0 || work.again.length > 0 || work.quality === 'best-only';
+        if (!stays) work.degradedBecause = this.degradation(target);
+        (stays ? pool : target).join(work);
+      }
     }
     return target;
   }
@@ -152,6 +211,26 @@ export class VersionLadder<Payload> {
   /** Empties all queues, for works that can't be run any more. */
   takeAll(): Work<Payload>[] {
     return this.pools.flatMap((pool) => pool.queue.takeAll());
+  }
+
+  #routeWithoutRunners(): readonly Pool<Payload>[] | GimbalError {
+    let starting = false;
+    for (const pool of this.pools) {
+      if (this.#faults[pool.options.rung] !== undefined) continue;
+      if (pool.proven) return [pool];
+      starting = true;
+    }
+    return starting ? loading() : unavailable(this.#faults.find((fault) => fault !== undefined));
+  }
+
+  /** Has a runner, or had one and will have one again. */
+  #mayServe(pool: Pool<Payload>): boolean {
+    return pool.serving > 0 || (pool.proven && this.#faults[pool.options.rung] === undefined);
+  }
+
+  /** Whether rungs share the processor. */
+  get #shared(): boolean {
+    return this.#maxRunning < Number.POSITIVE_INFINITY && this.pools.length > 1;
   }
 }
 

@@ -1,10 +1,17 @@
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { PartReport } from '../contract/runner-port.ts';
+import type { DegradationReason } from '../contract/work.ts';
 import type { RunEnd } from '../policy/quarantine/verdict.ts';
 import type { Flow } from './flow.ts';
 import { OUTSIDE } from './heap.ts';
 import type { WorkList } from './work-list.ts';
+
+/**
+ * `any` rung of the ladder; `best-first`: the best that can take work, whatever the shares; `best-only`: the best, or a
+ * refusal.
+ */
+export type QualityDemand = 'any' | 'best-first' | 'best-only';
 
 /** What a work is made of when it is submitted. `Payload` is the host's own and never looked into. */
 export interface WorkOptions<Payload> {
@@ -26,8 +33,8 @@ export interface WorkOptions<Payload> {
   readonly deadlineTold?: boolean;
   /** Whether it may be run again after a runner was lost with it. Default: true. */
   readonly repeatable?: boolean;
-  /** Whether only the best rung will do: for critical works, and callers that refuse degradation. Default: false. */
-  readonly bestOnly?: boolean;
+  /** Which rungs will do. Default: any. */
+  readonly quality?: QualityDemand;
   /** Memory that it holds while it waits, for the queue's bound. Default: 0, where an arena bounds it already. */
   readonly bytes?: number;
   readonly payload: Payload;
@@ -68,7 +75,9 @@ export class Work<Payload> {
   readonly urgency: Instant;
   readonly deadlineTold: boolean;
   readonly repeatable: boolean;
-  readonly bestOnly: boolean;
+  readonly quality: QualityDemand;
+  /** Why it waits for a lower rung. */
+  degradedBecause: DegradationReason | undefined = undefined;
   readonly bytes: number;
   readonly payload: Payload;
   /** Only works of one bucket share a batch; one that is suspected of crashing runners gets a bucket of its own. */
@@ -119,7 +128,7 @@ export class Work<Payload> {
     this.urgency = urgencyOf(options.enqueuedAt, options.deadline);
     this.deadlineTold = options.deadlineTold ?? true;
     this.repeatable = options.repeatable ?? true;
-    this.bestOnly = options.bestOnly ?? false;
+    this.quality = options.quality ?? 'any';
     this.bytes = options.bytes ?? 0;
     this.payload = options.payload;
   }

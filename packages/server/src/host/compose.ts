@@ -1,4 +1,4 @@
-import type { CatalogueEntry, GimbalError, VersionSpec } from '@gimbal/core';
+import type { CatalogueEntry, GimbalError, LadderReport, VersionSpec } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { Router } from '../edge/front/router.ts';
@@ -159,7 +159,7 @@ class Composition {
       sources: metricSources(
         () => this.#catalogue,
         () => this.#httpServer.counters.open + this.#grpcServer.counters.connections,
-        { devices: () => this.#guards.devices.status(), guards: () => this.#guards.rows([]) },
+        { devices: () => this.#guards.devices.status(), guards: () => this.#guards.rows(this.#ladders()) },
       ),
       log: {
         target: streamTarget(process.stderr),
@@ -276,6 +276,10 @@ class Composition {
       reload: (model) => this.#catalogue.reload(model),
       configuration: () => redacted(this.#options.configuration),
     };
+  }
+
+  #ladders(): LadderReport[] {
+    return this.#catalogue.served().flatMap((version) => version.ladder() ?? []);
   }
 
   #createServer(router: Router): HttpServer {

@@ -16,6 +16,7 @@ import {
   type RunnerLoss,
   type RunnerPlace,
   type RunnerPool,
+  type VersionLadder,
   type Work,
   type WorkOutcome,
   type WorkResult,
@@ -77,6 +78,11 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   pools(key: string): readonly Pool<PendingWork>[] {
     return this.#engine.pools(key);
+  }
+
+  /** Its shares are up to date; undefined once the version is gone. */
+  ladder(key: string): VersionLadder<PendingWork> | undefined {
+    return this.#engine.ladder(key, this.#clock.now());
   }
 
   /** Rows of the batch that a runner has now. */
@@ -258,8 +264,16 @@ function resultOf(outcome: WorkOutcome, variantNames: readonly string[]): WorkRe
         }
         parts.push(report.output);
       }
-      const { rung, batchRows, timings } = outcome;
-      return { ok: true, variant: variantNames[rung] ?? '', rung, batchRows, parts, timings };
+      const { rung, batchRows, timings, degradedBecause } = outcome;
+      return {
+        ok: true,
+        variant: variantNames[rung] ?? '',
+        rung,
+        batchRows,
+        parts,
+        timings,
+        degradedBecause,
+      };
     }
   }
 }

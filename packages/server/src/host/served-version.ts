@@ -10,8 +10,10 @@ import {
   type DecisionSituation,
   GimbalError,
   type Instant,
+  type LadderReport,
   NEVER,
   type PoolEvents,
+  type QualityDemand,
   type RunnerPlace,
   type RunnerPool,
   type RunnerReady,
@@ -29,6 +31,7 @@ import type { Arena } from '../transport/arena.ts';
 import { AnswerMemory } from './answer-memory.ts';
 import { type CallTarget, HostCall, type PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher, WorkEnd } from './dispatcher.ts';
+import { ladderReport } from './ladder-report.ts';
 import type { LoadGate } from './load-gate.ts';
 import type { PoisonGuard } from './poison-guard.ts';
 import { RequestCosts } from './request-costs.ts';
@@ -106,6 +109,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   readonly #counters = new VersionCounters();
   readonly #decisions: VersionDecisions;
   readonly #answers: AnswerMemory | undefined;
+  readonly #answeredByRung: number[] = [];
   readonly #costs: RequestCosts;
   #resolveLoaded: () => void = () => {};
   #rejectLoaded: (error: GimbalError) => void = () => {};
@@ -241,6 +245,24 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     });
   }
 
+  /** Undefined while the version goes. */
+  ladder(): LadderReport | undefined {
+    const { clock, dispatcher } = this.#options;
+    const ladder = dispatcher.ladder(this.key);
+    return ladder && ladderReport(this.#spec, ladder, { clock, requests: this.#answeredByRung });
+  }
+
+  /** Sends what takes any rung to one, for so long; undefined: until released. */
+  pin(rung: number, forMs: number | undefined): void {
+    const { clock, dispatcher } = this.#options;
+    const now = clock.now();
+    dispatcher.ladder(this.key)?.controller.pin(rung, now + (forMs ?? NEVER), now);
+  }
+
+  release(): void {
+    this.#options.dispatcher.ladder(this.key)?.controller.release(this.#options.clock.now());
+  }
+
   // DispatchedVersion
 
   onExecuted(rows: number, report: BatchReport): void {
@@ -257,6 +279,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     }
     const told = this.#answers?.ended(pending, result) ?? result;
     const totalMs = clock.now() - pending.enqueuedAt;
+    if (told.ok) this.#answeredByRung[told.rung] = (this.#answeredByRung[told.rung] ?? 0) + 1;
     if (told.ok) this.#counters.succeeded(pending.request.rows, told.timings, totalMs);
     else if (told.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
     this.#decisions.ended(this.#spec, pending, { result: told, end });
@@ -291,7 +314,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
       lane: context.criticality,
       costClass: this.#costs.ofBody(context.bodyBytes),
-      bestOnly: isBestOnly(context),
+      quality: qualityOf(context),
       ...termsOf(context),
     });
   }
@@ -307,7 +330,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       splittable:
         request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
       lane: context.criticality,
-      bestOnly: isBestOnly(context),
+      quality: qualityOf(context),
       ...termsOf(context),
       repeatable: this.#spec.repeatable,
       enqueuedAt: pending.enqueuedAt,
@@ -350,7 +373,13 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       runningRows += pool.runningRows;
       serving += pool.serving;
     }
-    return { queuedRows, runningRows, serving, ladderPosition: 0, closedRungs: [] };
+    const ladder = this.#options.dispatcher.ladder(this.key);
+    const closedRungs = this.#variants.flatMap((_, rung) => {
+      const because = ladder?.closedBecause(rung);
+      return because === undefined ? [] : [{ rung, because }];
+    });
+    const ladderPosition = ladder?.controller.position ?? 0;
+    return { queuedRows, runningRows, serving, ladderPosition, closedRungs };
   }
 
   #closeArena(): void {
@@ -447,9 +476,10 @@ function termsOf({ tenant = '', timeoutMs }: CallContext): { tenant: string; dea
   return { tenant, deadlineTold: timeoutMs !== undefined };
 }
 
-/** Critical calls keep the best rung; others may insist on it. */
-function isBestOnly({ criticality, refusesDegraded = false }: CallContext): boolean {
-  return criticality === 'critical' || refusesDegraded;
+/** Critical calls keep the best rung while it can take work; others may insist on it. */
+function qualityOf({ criticality, refusesDegraded = false }: CallContext): QualityDemand {
+  if (refusesDegraded) return 'best-only';
+  return criticality === 'critical' ? 'best-first' : 'any';
 }
 
 function delay(ms: number): Promise<void> {

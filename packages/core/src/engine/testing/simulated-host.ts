@@ -5,7 +5,7 @@ import type { BatchReport, PartReport } from '../../contract/runner-port.ts';
 import { GimbalError } from '../../errors/gimbal-error.ts';
 import type { Batch, BatchPart } from '../batch.ts';
 import { Engine, type EngineDriver, type RunnerLoss, type RunnerPlace, type WorkOutcome } from '../engine.ts';
-import { Work } from '../work.ts';
+import { type QualityDemand, Work } from '../work.ts';
 
 /** A host's event loop comes round this often, in ms, while the engine asks for the next turn. */
 const TURN_MS = 0.05;
@@ -30,6 +30,7 @@ export interface SimulatedWorkOptions {
   readonly costClass?: number;
   readonly deadlineTold?: boolean;
   readonly repeatable?: boolean;
+  readonly quality?: QualityDemand;
 }
 
 interface SimulatedRunner {
@@ -67,12 +68,13 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
   // What tests do.
 
   submit(options: SimulatedWorkOptions = {}): Work<SimulatedPayload> {
-    const { tenant = '', costClass = 0, deadlineTold = true, repeatable = true } = options;
+    const { tenant = '', costClass = 0, deadlineTold = true, repeatable = true, quality = 'any' } = options;
     const work = new Work<SimulatedPayload>({
       tenant,
       costClass,
       deadlineTold,
       repeatable,
+      quality,
       version: options.version ?? 'v',
       rows: options.rows ?? 1,
       bucket: options.bucket ?? 'b',
