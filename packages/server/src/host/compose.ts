@@ -21,7 +21,8 @@ import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
 import { publicRoutes } from './public-routes.ts';
 import { logRunner } from './runner-log.ts';
-import { type PoolFactory, ServedVersion } from './served-version.ts';
+import type { PoolFactory } from './served-variants.ts';
+import { ServedVersion } from './served-version.ts';
 import { systemClock, systemRandom } from './system-ports.ts';
 import { metricSources, runnerReports } from './telemetry-sources.ts';
 

@@ -1,6 +1,6 @@
 import { unreachable, type VersionSpec } from '@gimbal/core';
 import type { Log } from '../telemetry/log.ts';
-import type { RunnerNotice } from './served-version.ts';
+import type { RunnerNotice } from './served-variants.ts';
 
 /** One line for each thing that happens to a runner: what was lost at 3:00 must be in the log, also when it was idle. */
 export function logRunner(log: Log, { model, version }: VersionSpec, notice: RunnerNotice): void {

@@ -3,7 +3,6 @@ import {
   type Arrival,
   type BatchReport,
   type CallContext,
-  type Clock,
   type CostProfile,
   type Criticality,
   type DecisionObserver,
@@ -12,13 +11,9 @@ import {
   type Instant,
   type LadderReport,
   NEVER,
-  type PoolEvents,
   type QualityDemand,
-  type RunnerPlace,
   type RunnerPool,
-  type RunnerReady,
   toGimbalError,
-  type VariantSpec,
   type VersionSpec,
   type VersionState,
   type VersionStatistics,
@@ -32,59 +27,23 @@ import { AnswerMemory } from './answer-memory.ts';
 import { type CallTarget, HostCall, type PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher, WorkEnd } from './dispatcher.ts';
 import { ladderReport } from './ladder-report.ts';
-import type { LoadGate } from './load-gate.ts';
 import type { PoisonGuard } from './poison-guard.ts';
 import { RequestCosts } from './request-costs.ts';
+import { ServedVariants, type ServedVariantsOptions } from './served-variants.ts';
 import { VersionCounters } from './version-counters.ts';
 import { VersionDecisions } from './version-decisions.ts';
 
 /** After the last work, outputs may still be on their way to slow clients: the arena is unmapped when they are done. */
 const ARENA_CHECK_MS = 100;
 
-/** Makes the runners of one variant. */
-export type PoolFactory = (request: {
-  spec: VersionSpec;
-  variant: VariantSpec;
-  rung: number;
-  arena: Arena;
-  events: PoolEvents;
-}) => RunnerPool;
-
-/** What happened to the runners of a version, for the log. */
-export type RunnerNotice =
-  | { readonly kind: 'ready'; readonly variant: string; readonly runner: string; readonly device: string }
-  | { readonly kind: 'retiring'; readonly variant: string; readonly runner: string }
-  | { readonly kind: 'lost'; readonly variant: string; readonly runner: string; readonly error: GimbalError }
-  | { readonly kind: 'faulted'; readonly variant: string; readonly error: GimbalError }
-  | { readonly kind: 'recovered'; readonly variant: string };
-
-export interface ServedVersionOptions {
-  /** Unique for each load: a reload of the same version has another. */
-  readonly key: string;
-  readonly spec: VersionSpec;
-  readonly arena: Arena;
+export interface ServedVersionOptions extends ServedVariantsOptions {
   readonly dispatcher: Dispatcher;
-  readonly clock: Clock;
-  readonly createPool: PoolFactory;
   readonly maxQueueMs: number;
-  readonly loadGate: LoadGate;
   readonly decisions: DecisionObserver;
   /** Of all versions. */
   readonly answers: AnswerCache<WorkDone>;
   readonly poison: PoisonGuard;
   readonly pressure: { refuses(lane: Criticality): boolean };
-  readonly onNotice: (spec: VersionSpec, notice: RunnerNotice) => void;
-}
-
-interface Variant {
-  readonly spec: VariantSpec;
-  readonly pool: RunnerPool;
-  /** `loading` until its first runner is ready or it has failed. */
-  state: 'loading' | 'ready' | 'unavailable';
-  fault: GimbalError | undefined;
-  device: string;
-  /** Lets the next variant load. */
-  leaveGate: () => void;
 }
 
 /** One loaded version: its memory, its ladder of runner pools, its calls and its counters. */
@@ -96,44 +55,31 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   /** Resolves when the version can answer; rejects with the reason when no variant can be loaded. */
   readonly loaded: Promise<void>;
   readonly startedAt: number;
-  /** Set by the first runner that is ready. */
-  loadMs = 0;
   /** Calls that are open. */
   openCalls = 0;
   /** Constant part of answer headers and the like, kept by the edges. */
-  #spec: VersionSpec;
-  #state: VersionState = 'loading';
-  #profile: CostProfile | undefined;
   readonly #options: ServedVersionOptions;
-  readonly #variants: Variant[];
+  readonly #variants: ServedVariants;
   readonly #counters = new VersionCounters();
   readonly #decisions: VersionDecisions;
   readonly #answers: AnswerMemory | undefined;
   readonly #answeredByRung: number[] = [];
   readonly #costs: RequestCosts;
-  #resolveLoaded: () => void = () => {};
-  #rejectLoaded: (error: GimbalError) => void = () => {};
   #resolveDrained: () => void = () => {};
   readonly #drained: Promise<void>;
 
   constructor(options: ServedVersionOptions) {
     this.#options = options;
     this.key = options.key;
-    this.#spec = options.spec;
     this.arena = options.arena;
-    this.startedAt = options.clock.now();
-    this.loaded = new Promise((resolve, reject) => {
-      this.#resolveLoaded = resolve;
-      this.#rejectLoaded = reject;
-    });
-    // A failed load is also told by state and reason: nobody has to wait for the promise.
-    this.loaded.catch(() => {});
     this.#drained = new Promise((resolve) => {
       this.#resolveDrained = resolve;
     });
-    this.#variants = options.spec.variants.map((spec, rung) => this.#createVariant(spec, rung));
+    this.#variants = new ServedVariants(options);
+    this.loaded = this.#variants.loaded;
+    this.startedAt = this.#variants.startedAt;
     this.variantNames = options.spec.variants.map((variant) => variant.name);
-    this.runnerPools = this.#variants.map((variant) => variant.pool);
+    this.runnerPools = this.#variants.pools;
     this.#costs = new RequestCosts(options.spec);
     this.#decisions = new VersionDecisions(options.decisions, options.clock, () => this.#situation());
     this.#answers = this.#createAnswers();
@@ -144,52 +90,43 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       version: this.key,
       // Threads are planned for this many runners at once, on whichever rung.
       maxRunning: options.spec.runners.count,
-      pools: this.#variants.map(() => pool),
+      pools: this.runnerPools.map(() => pool),
     });
   }
 
   start(): void {
-    for (const variant of this.#variants) {
-      this.#options.loadGate.enter((leave) => {
-        if (this.#state === 'unloading') {
-          leave();
-          return;
-        }
-        variant.leaveGate = leave;
-        variant.pool.start();
-      });
-    }
+    this.#variants.start();
+  }
+
+  /** From the start to the first moment in which it could answer. */
+  get loadMs(): number {
+    return this.#variants.loadMs;
   }
 
   // VersionView
 
   get spec(): VersionSpec {
-    return this.#spec;
+    return this.#variants.spec;
   }
 
   get state(): VersionState {
-    return this.#state;
+    return this.#variants.state;
   }
 
   get reason(): string | undefined {
-    if (this.#state !== 'unavailable') return undefined;
-    return this.#variants.find((variant) => variant.fault !== undefined)?.fault?.message;
+    return this.#variants.reason;
   }
 
   get profile(): CostProfile | undefined {
-    return this.#profile;
+    return this.#variants.profile;
   }
 
   get maxRows(): number {
     return Math.max(1, ...this.#options.dispatcher.pools(this.key).map((pool) => pool.maxRows));
   }
 
-  get variants(): readonly { name: string; state: VersionState; runners: number }[] {
-    return this.#variants.map(({ spec, state, pool }) => ({
-      name: spec.name,
-      state: this.#state === 'unloading' ? 'unloading' : state,
-      runners: pool.views.length,
-    }));
+  get variants(): VersionView['variants'] {
+    return this.#variants.views;
   }
 
   get statistics(): VersionStatistics {
@@ -201,13 +138,13 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   /** Throws OVERLOADED, DEADLINE_EXCEEDED or MODEL_UNAVAILABLE: admission, before the body is read. */
   open(context: CallContext): HostCall {
     const { clock } = this.#options;
-    const budgetMs = Math.min(context.timeoutMs ?? this.#spec.deadlineMs, Number.MAX_SAFE_INTEGER);
+    const budgetMs = Math.min(context.timeoutMs ?? this.spec.deadlineMs, Number.MAX_SAFE_INTEGER);
     const deadline = context.receivedAt + budgetMs;
     let arrival: Arrival | undefined;
     try {
       arrival = this.#admit(context, deadline);
     } catch (error) {
-      this.#decisions.refused(this.#spec, context, toGimbalError(error));
+      this.#decisions.refused(this.spec, context, toGimbalError(error));
       throw error;
     }
     this.openCalls += 1;
@@ -215,9 +152,9 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   }
 
   submit(pending: PendingWork): void {
-    const refusal = this.#options.poison.refusal(pending.request, this.#spec, this.arena.bytes);
+    const refusal = this.#options.poison.refusal(pending.request, this.spec, this.arena.bytes);
     if (refusal) this.#settleLater(pending, { ok: false, error: refusal });
-    else if (this.#answers) this.#answers.submit(pending, this.#spec);
+    else if (this.#answers) this.#answers.submit(pending, this.spec);
     else this.#run(pending);
   }
 
@@ -249,7 +186,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   ladder(): LadderReport | undefined {
     const { clock, dispatcher } = this.#options;
     const ladder = dispatcher.ladder(this.key);
-    return ladder && ladderReport(this.#spec, ladder, { clock, requests: this.#answeredByRung });
+    return ladder && ladderReport(this.spec, ladder, { clock, requests: this.#answeredByRung });
   }
 
   /** Sends what takes any rung to one, for so long; undefined: until released. */
@@ -275,14 +212,14 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const { clock, poison } = this.#options;
     if (!result.ok && result.error.code === 'POISON_INPUT') {
       const about = { arenaBytes: this.arena.bytes, because: result.error.message };
-      poison.convicted(pending.request, this.#spec, about);
+      poison.convicted(pending.request, this.spec, about);
     }
     const told = this.#answers?.ended(pending, result) ?? result;
     const totalMs = clock.now() - pending.enqueuedAt;
     if (told.ok) this.#answeredByRung[told.rung] = (this.#answeredByRung[told.rung] ?? 0) + 1;
     if (told.ok) this.#counters.succeeded(pending.request.rows, told.timings, totalMs);
     else if (told.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
-    this.#decisions.ended(this.#spec, pending, { result: told, end });
+    this.#decisions.ended(this.spec, pending, { result: told, end });
     return told;
   }
 
@@ -292,13 +229,9 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
 
   /** Takes no more calls, lets those inside finish, ends the runners and returns the memory. */
   async retire(graceMs: number): Promise<void> {
-    this.#state = 'unloading';
-    this.#rejectLoaded(
-      new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}: it was unloaded meanwhile`),
-    );
+    this.#variants.unload();
     this.#options.dispatcher.remove(this.key);
-    this.#answers?.clear(this.#spec);
-    for (const variant of this.#variants) variant.leaveGate();
+    this.#answers?.clear(this.spec);
     await Promise.race([this.#drained, delay(graceMs)]);
     await Promise.all(this.runnerPools.map((pool) => pool.stop(graceMs)));
     this.#closeArena();
@@ -308,7 +241,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const { dispatcher, maxQueueMs, pressure } = this.#options;
     if (pressure.refuses(context.criticality)) throw memoryIsTight();
     // What is kept may answer it whatever the load: that is known when the body is.
-    if (this.#answers && this.#state === 'ready') return undefined;
+    if (this.#answers && this.state === 'ready') return undefined;
     return dispatcher.admit(this.key, {
       rows: 1,
       deadline: Math.min(deadline, context.receivedAt + maxQueueMs),
@@ -328,11 +261,11 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       bucket: this.#costs.bucketOf(request),
       costClass: this.#costs.classOf(request),
       splittable:
-        request.rows > 1 && request.input.kind === 'tensors' && this.#spec.signature.batchAxis === 'dynamic',
+        request.rows > 1 && request.input.kind === 'tensors' && this.spec.signature.batchAxis === 'dynamic',
       lane: context.criticality,
       quality: qualityOf(context),
       ...termsOf(context),
-      repeatable: this.#spec.repeatable,
+      repeatable: this.spec.repeatable,
       enqueuedAt: pending.enqueuedAt,
       deadline: pending.deadline,
       payload: pending,
@@ -346,7 +279,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     const totalMs = this.#options.clock.now() - pending.enqueuedAt;
     if (result.ok) this.#counters.succeeded(pending.request.rows, result.timings, totalMs);
     else this.#counters.failed(totalMs);
-    this.#decisions.ended(this.#spec, pending, { result, end: undefined });
+    this.#decisions.ended(this.spec, pending, { result, end: undefined });
     this.#options.dispatcher.settleLater(pending, result);
   }
 
@@ -374,7 +307,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       serving += pool.serving;
     }
     const ladder = this.#options.dispatcher.ladder(this.key);
-    const closedRungs = this.#variants.flatMap((_, rung) => {
+    const closedRungs = this.variantNames.flatMap((_, rung) => {
       const because = ladder?.closedBecause(rung);
       return because === undefined ? [] : [{ rung, because }];
     });
@@ -385,81 +318,6 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   #closeArena(): void {
     if (this.arena.used === 0) this.arena.close();
     else setTimeout(() => this.#closeArena(), ARENA_CHECK_MS).unref();
-  }
-
-  #createVariant(spec: VariantSpec, rung: number): Variant {
-    const { arena, createPool } = this.#options;
-    const events = this.#events(rung);
-    const pool = createPool({ spec: this.#spec, variant: spec, rung, arena, events });
-    return { spec, pool, state: 'loading', fault: undefined, device: 'cpu', leaveGate: () => {} };
-  }
-
-  #events(rung: number): PoolEvents {
-    const { dispatcher } = this.#options;
-    const place = (runnerId: string): RunnerPlace => ({ version: this.key, rung, runnerId });
-    const variant = this.#spec.variants[rung]?.name ?? '';
-    const tell = (notice: RunnerNotice): void => this.#options.onNotice(this.#spec, notice);
-    return {
-      onReady: (id, ready) => {
-        tell({ kind: 'ready', variant, runner: id, device: ready.device });
-        this.#runnerReady(place(id), ready);
-      },
-      onRetiring: (id) => {
-        tell({ kind: 'retiring', variant, runner: id });
-        dispatcher.runnerRetiring(place(id));
-      },
-      onLost: (id, error) => {
-        tell({ kind: 'lost', variant, runner: id, error });
-        dispatcher.runnerLost(place(id), { error, cause: 'crashed' });
-      },
-      onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
-      onFault: (error) => {
-        tell(error ? { kind: 'faulted', variant, error } : { kind: 'recovered', variant });
-        this.#faulted(rung, error);
-      },
-    };
-  }
-
-  #runnerReady(place: RunnerPlace, ready: RunnerReady): void {
-    const variant = this.#variants[place.rung];
-    if (!variant || this.#state === 'unloading') return;
-    variant.state = 'ready';
-    variant.fault = undefined;
-    variant.device = ready.device;
-    variant.leaveGate();
-    if (place.rung === 0 || !this.#profile) {
-      this.#profile = ready.profile;
-      this.#spec = { ...this.#spec, signature: ready.signature };
-    }
-    const profile =
-      this.#spec.signature.batchAxis === 'none' ? { ...ready.profile, bestRows: 1 } : ready.profile;
-    this.#options.dispatcher.runnerReady(place, profile);
-    this.#review();
-  }
-
-  #faulted(rung: number, error: GimbalError | undefined): void {
-    const variant = this.#variants[rung];
-    if (!variant || this.#state === 'unloading') return;
-    variant.fault = error;
-    variant.leaveGate();
-    if (error) variant.state = 'unavailable';
-    this.#options.dispatcher.faulted({ version: this.key, rung }, error);
-    this.#review();
-  }
-
-  /** The version's state from its variants': ready once all have been tried and one works. */
-  #review(): void {
-    const states = this.#variants.map((variant) => variant.state);
-    if (this.#state === 'loading' && states.includes('loading')) return;
-    if (states.includes('ready')) {
-      if (this.#state === 'loading') this.loadMs = this.#options.clock.now() - this.startedAt;
-      this.#state = 'ready';
-      this.#resolveLoaded();
-    } else if (states.every((state) => state === 'unavailable')) {
-      this.#state = 'unavailable';
-      const fault = this.#variants[0]?.fault;
-      this.#rejectLoaded(fault ?? new GimbalError('MODEL_UNAVAILABLE', `Cannot load ${this.#spec.model}`));
-    }
   }
 }
 
