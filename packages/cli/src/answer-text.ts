@@ -5,6 +5,7 @@ const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 const SHOWN_NUMBERS = 6;
 const SHOWN_JSON_LENGTH = 400;
 const MAX_SHOWN_PREDICTIONS = 100;
+const SMALLEST_PERCENT = 0.0001;
 
 export interface Prediction {
   readonly class_id?: number;
@@ -12,6 +13,8 @@ export interface Prediction {
   readonly confidence?: number;
   /** [left, top, right, bottom] in pixels of the upright picture. */
   readonly bbox?: readonly number[];
+  /** Points of it, [x, y, x, y, …] in the same pixels. */
+  readonly landmarks?: readonly number[];
 }
 
 /** The answer of the native API, as far as it is shown. */
@@ -70,7 +73,7 @@ function printPredictions(terminal: Terminal, predictions: readonly Prediction[]
   for (const [index, prediction] of predictions.slice(0, MAX_SHOWN_PREDICTIONS).entries()) {
     const { confidence = 0, bbox } = prediction;
     const name = (names[index] ?? '').padEnd(width);
-    const percent = `${(confidence * 100).toFixed(1)} %`.padStart(7);
+    const percent = percentText(confidence).padStart(7);
     const detail =
       bbox === undefined
         ? cyan(bar(confidence))
@@ -79,6 +82,13 @@ function printPredictions(terminal: Terminal, predictions: readonly Prediction[]
   }
   const hidden = predictions.length - MAX_SHOWN_PREDICTIONS;
   if (hidden > 0) terminal.print(`… and ${hidden} more (--json shows all)`);
+}
+
+/** One decimal, as many as there must be for the first digit of something small, and never 0 for what is more. */
+export function percentText(ratio: number): string {
+  const percent = ratio * 100;
+  if (percent === 0 || percent >= 0.05 || !Number.isFinite(percent)) return `${percent.toFixed(1)} %`;
+  return percent < SMALLEST_PERCENT ? `< ${SMALLEST_PERCENT} %` : `${Number(percent.toPrecision(1))} %`;
 }
 
 export function nameOf({ label, class_id }: Prediction): string {

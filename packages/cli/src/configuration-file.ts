@@ -93,9 +93,11 @@ async function readDocument(path: string, cwd: string): Promise<YamlDocument> {
 function invalid(problems: readonly OriginatedProblem[], document: YamlDocument | undefined): Failure {
   const findings = problems.map((problem) => describeOriginated(problem, document));
   const count = problems.length === 1 ? 'a field is wrong' : `${problems.length} fields are wrong`;
-  return new Failure(EXIT.invalid, `Cannot use the configuration: ${count}`, {
+  // What is wrong in the command itself is usage, not a configuration that somebody wrote down.
+  const isUsage = problems.every(({ origin }) => origin.kind === 'flag');
+  return new Failure(isUsage ? EXIT.usage : EXIT.invalid, `Cannot use the configuration: ${count}`, {
     findings,
-    fix: 'see docs/reference/configuration.md',
+    fix: isUsage ? 'gimbal serve --help' : 'see docs/reference/configuration.md',
   });
 }
 

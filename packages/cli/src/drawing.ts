@@ -1,17 +1,23 @@
-import { extname } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, extname, resolve } from 'node:path';
 import sharp from 'sharp';
-import { nameOf, type Prediction } from './answer-text.ts';
+import { nameOf, type Prediction, percentText } from './answer-text.ts';
 import { EXIT } from './exit-code.ts';
 import { Failure } from './failure.ts';
 
 /** Colours that can be told apart on photographs, one for each class. */
 const COLOURS = ['#ff3b30', '#34c759', '#0a84ff', '#ffcc00', '#bf5af2', '#ff9f0a', '#64d2ff', '#ff2d92'];
 const MAX_DRAWN = 500;
+/** Of one prediction; faces have five. */
+const MAX_LANDMARKS = 100;
 const FORMATS = ['.png', '.jpg', '.jpeg', '.webp', '.avif'];
 
-/** Refuses early a file name that could not be written at the end. */
-export function checkDrawingTarget(file: string): void {
-  if (FORMATS.includes(extname(file).toLowerCase())) return;
+/** Refuses early a file that could not be written at the end, when the answer is there. */
+export function checkDrawingTarget(file: string, cwd: string): void {
+  if (FORMATS.includes(extname(file).toLowerCase())) {
+    requireWritable(file, cwd);
+    return;
+  }
   throw new Failure(EXIT.usage, 'Cannot draw: the kind of picture is not known', {
     where: `--draw ${file}`,
     expected: `a file name that ends in ${FORMATS.join(', ')}`,
@@ -19,7 +25,38 @@ export function checkDrawingTarget(file: string): void {
   });
 }
 
-/** The upright picture with boxes and names on it; predictions without boxes become a list in the corner. */
+function requireWritable(file: string, cwd: string): void {
+  const path = resolve(cwd, file);
+  const where = `--draw ${file}`;
+  const folder = statSync(dirname(path), { throwIfNoEntry: false });
+  if (!folder?.isDirectory()) {
+    throw new Failure(EXIT.notFound, 'Cannot draw: there is no folder for the picture', {
+      where,
+      expected: `a folder ${dirname(file)}`,
+      got: folder === undefined ? 'nothing' : 'a file',
+      fix: `mkdir -p ${dirname(file)}`,
+    });
+  }
+  const target = statSync(path, { throwIfNoEntry: false });
+  if (target?.isDirectory()) {
+    throw new Failure(EXIT.usage, 'Cannot draw: a folder has the name of the picture', {
+      where,
+      expected: 'the name of a file',
+      got: 'a folder',
+    });
+  }
+  try {
+    accessSync(target === undefined ? dirname(path) : path, constants.W_OK);
+  } catch {
+    throw new Failure(EXIT.denied, "Cannot draw: the picture can't be written", {
+      where,
+      expected: 'a place that may be written to',
+      got: 'no permission',
+    });
+  }
+}
+
+/** The upright picture with boxes, landmarks and names on it; predictions without boxes become a list in the corner. */
 export async function draw(
   picture: Uint8Array,
   predictions: readonly Prediction[],
@@ -69,8 +106,23 @@ function boxSvg(
     `<rect x="${left}" y="${top}" width="${Math.max(0, right - left)}" height="${Math.max(0, bottom - top)}" ` +
     `fill="none" stroke="${colour}" stroke-width="${line}"/>` +
     `<rect x="${plateLeft}" y="${plateTop}" width="${plate}" height="${font * 1.4}" fill="${colour}"/>` +
-    textSvg(text, { x: plateLeft + font * 0.3, y: plateTop + font * 1.05, font })
+    textSvg(text, { x: plateLeft + font * 0.3, y: plateTop + font * 1.05, font }) +
+    pointsSvg(prediction.landmarks ?? [], { line, colour })
   );
+}
+
+/** Eyes, nose and the like as dots, ringed so that they are seen on any background. */
+function pointsSvg(landmarks: readonly number[], { line, colour }: { line: number; colour: string }): string {
+  const points = Array.from({ length: Math.min(MAX_LANDMARKS, landmarks.length >> 1) }, (_, index) => ({
+    x: landmarks[2 * index] ?? 0,
+    y: landmarks[2 * index + 1] ?? 0,
+  }));
+  return points
+    .map(
+      ({ x, y }) =>
+        `<circle cx="${x}" cy="${y}" r="${line * 1.5}" fill="#ffffff" stroke="${colour}" stroke-width="${line / 2}"/>`,
+    )
+    .join('');
 }
 
 function captionSvg(prediction: Prediction, { index, font }: { index: number; font: number }): string {
@@ -88,7 +140,8 @@ function textSvg(text: string, { x, y, font }: { x: number; y: number; font: num
 }
 
 function captionOf(prediction: Prediction): string {
-  return `${nameOf(prediction)} ${((prediction.confidence ?? 0) * 100).toFixed(0)} %`;
+  const { confidence = 0 } = prediction;
+  return `${nameOf(prediction)} ${confidence >= 0.01 ? `${(confidence * 100).toFixed(0)} %` : percentText(confidence)}`;
 }
 
 /** Labels come from files and servers: they must not become markup. */

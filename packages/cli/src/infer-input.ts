@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { EXIT } from './exit-code.ts';
 import { Failure } from './failure.ts';
@@ -158,16 +158,57 @@ async function readJson(
 
 async function readNamed(path: string, shown: string): Promise<Buffer> {
   try {
+    const { size } = await stat(path);
+    if (size > MAX_INPUT_BYTES) throw tooLong(shown, size);
     const bytes = await readFile(path);
     if (bytes.length > 0) return bytes;
   } catch (error) {
-    throw new Failure(EXIT.usage, "Cannot read the input: the file can't be opened", {
-      where: shown,
-      expected: 'a readable file',
-      got: String((error as NodeJS.ErrnoException).code),
-    });
+    throw error instanceof Failure ? error : unreadable(error, shown);
   }
-  throw new Failure(EXIT.usage, 'Cannot send the input: the file is empty', { where: shown });
+  throw new Failure(EXIT.usage, 'Cannot send the input: the file is empty', {
+    where: shown,
+    expected: 'at least one byte',
+    got: '0 bytes',
+  });
+}
+
+function unreadable(error: unknown, shown: string): Failure {
+  const { code } = error as NodeJS.ErrnoException;
+  const details = { where: shown, expected: 'a readable file' };
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new Failure(EXIT.notFound, 'Cannot read the input: there is no such file', {
+        ...details,
+        got: 'nothing',
+        fix: 'check the name; standard input is -',
+      });
+    case 'EISDIR':
+      return new Failure(EXIT.usage, 'Cannot read the input: it is a folder', {
+        ...details,
+        got: 'a folder',
+        fix: 'name its files, each with -f',
+      });
+    case 'EACCES':
+    case 'EPERM':
+      return new Failure(EXIT.denied, "Cannot read the input: the file can't be opened", {
+        ...details,
+        got: 'no permission',
+      });
+    default:
+      return new Failure(EXIT.failure, "Cannot read the input: the file can't be read", {
+        ...details,
+        got: code ?? String(error),
+      });
+  }
+}
+
+function tooLong(shown: string, byteLength: number): Failure {
+  return new Failure(EXIT.usage, 'Cannot send the input: it is too long', {
+    where: shown,
+    expected: `at most ${MAX_INPUT_BYTES} bytes`,
+    got: `${byteLength} bytes`,
+  });
 }
 
 async function readStream(stream: NodeJS.ReadableStream): Promise<Buffer> {
@@ -176,10 +217,16 @@ async function readStream(stream: NodeJS.ReadableStream): Promise<Buffer> {
   for await (const chunk of stream) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     length += bytes.length;
-    if (length > MAX_INPUT_BYTES) throw new Failure(EXIT.usage, 'Cannot send standard input: it is too long');
+    if (length > MAX_INPUT_BYTES) throw tooLong('standard input', length);
     chunks.push(bytes);
   }
-  if (length === 0) throw new Failure(EXIT.usage, 'Cannot send standard input: it is empty');
+  if (length === 0) {
+    throw new Failure(EXIT.usage, 'Cannot send standard input: it is empty', {
+      expected: 'one kind of input: -f file, -t text, -d json, or - for standard input',
+      got: 'nothing',
+      fix: 'gimbal infer efficientnet -f cat.jpg',
+    });
+  }
   return Buffer.concat(chunks);
 }
 

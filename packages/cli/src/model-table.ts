@@ -1,8 +1,8 @@
 import type { ListedModel } from './server-client.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Members of `GET /v1/models` and `GET /v1/models/{model}`, as far as they are shown; all may be missing. */
-export interface ModelDocument {
+/** A member of `GET /v1/models`, as far as it is shown; all may be missing. */
+interface ModelDocument {
   readonly name?: string;
   readonly task?: string | null;
   readonly state?: string;
@@ -49,15 +49,14 @@ export function renderTable(rows: readonly TableRow[]): string[] {
   ];
 }
 
-/** The document as indented `name: value` lines: whatever the server says is shown, known or not. */
-export function describeModel(document: ModelDocument): string[] {
-  return describe(document, 0);
-}
-
+/** One row for each version: the reason of a change that failed stands below, what serves is in its row. */
 function rowsOf(model: ListedModel): TableRow[] {
   const document: ModelDocument = model;
   const shown = { model: model.name, task: document.task ?? '' };
-  const failed = document.failures ?? [];
+  const listed = (document.versions ?? []).map((entry) =>
+    typeof entry === 'string' ? entry : entry.version,
+  );
+  const failed = (document.failures ?? []).filter(({ version }) => !listed.includes(version));
   const rows = [
     ...(document.versions ?? []).map((entry) => ({ ...shown, ...versionCells(entry, document) })),
     ...failed.map(({ version }) => ({
@@ -91,38 +90,4 @@ function reasonsOf(model: ListedModel): string[] {
   return [...versions, ...(document.failures ?? [])].flatMap(({ version, reason }) =>
     typeof reason === 'string' ? [`${model.name} ${version ?? '-'}: ${reason}`] : [],
   );
-}
-
-/** Deeper parts and long lists are shown as JSON. */
-const MAX_DEPTH = 3;
-const MAX_LIST = 20;
-
-function describe(value: object, depth: number): string[] {
-  const indent = '  '.repeat(depth);
-  return Object.entries(value).flatMap(([name, inner]) => {
-    if (inner === null || typeof inner !== 'object') return [`${indent}${name}: ${String(inner)}`];
-    if (Array.isArray(inner)) return describeList(name, inner, depth);
-    if (depth >= MAX_DEPTH) return [`${indent}${name}: ${JSON.stringify(inner)}`];
-    return [`${indent}${name}:`, ...describe(inner, depth + 1)];
-  });
-}
-
-function describeList(name: string, list: readonly unknown[], depth: number): string[] {
-  const indent = '  '.repeat(depth);
-  const isPlain = list.every((item) => item === null || typeof item !== 'object');
-  if (isPlain) {
-    const shown = list.slice(0, MAX_LIST).map(String).join(', ');
-    return [`${indent}${name}: ${shown}${list.length > MAX_LIST ? `, … (${list.length})` : ''}`];
-  }
-  if (depth >= MAX_DEPTH) return [`${indent}${name}: ${JSON.stringify(list)}`];
-  return [
-    `${indent}${name}:`,
-    ...list
-      .slice(0, MAX_LIST)
-      .flatMap((item, index) =>
-        typeof item === 'object' && item !== null
-          ? [`${indent}  - #${index}`, ...describe(item, depth + 2)]
-          : [`${indent}  - ${String(item)}`],
-      ),
-  ];
 }

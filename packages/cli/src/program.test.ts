@@ -44,3 +44,31 @@ it('the help of serve has a flag for each field of the configuration', async () 
     expect(stdout).toContain(flag);
   }
 });
+
+it.each([
+  [
+    ['serve', '--prt', '3', '--json'],
+    "Cannot run gimbal serve: unknown option '--prt'",
+    /--port\? see gimbal serve --help/,
+  ],
+  [
+    ['infer', '--json'],
+    "Cannot run gimbal infer: missing required argument 'model'",
+    /^gimbal infer --help$/,
+  ],
+  [['infer', 'm', '--top-k', '0', '--jsonl'], /integer above 0, got "0"/, /^gimbal infer --help$/],
+  [['srve', '--json'], "Cannot run gimbal: unknown command 'srve'", /serve\? see gimbal --help/],
+] as const)('%j is told as JSON too: one line with what to do', async (args, message, fix) => {
+  const { exitCode, stdout, stderr } = await gimbalInProcess(args);
+  expect(exitCode).toBe(2);
+  expect(stdout.trimEnd()).not.toContain('\n');
+  expect(JSON.parse(stdout)).toEqual({
+    error: {
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+      exit_code: 2,
+      fix: expect.stringMatching(fix),
+    },
+  });
+  const isLog = args[0] === 'serve';
+  expect(stderr).toMatch(isLog ? /^\{"level":"error".+\}\n$/ : /^✗ Cannot run .+\n {2}fix {7}.+\n$/);
+});

@@ -1,33 +1,23 @@
-import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { bar } from './answer-text.ts';
+import { bar, percentText } from './answer-text.ts';
 import { overlaySvg } from './drawing.ts';
 import { EXIT } from './exit-code.ts';
 import { Failure } from './failure.ts';
-import { Terminal } from './terminal.ts';
+import { Terminal, type TerminalOptions } from './terminal.ts';
+import { Recorder } from './testing/in-process.ts';
 
-class Recorder extends Writable {
-  text = '';
-  readonly isTTY: boolean;
-
-  constructor(isTTY: boolean) {
-    super();
-    this.isTTY = isTTY;
-  }
-
-  override _write(chunk: Buffer | string, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
-}
-
-function aTerminal({ isTTY = true, json = false, environment = {} as Record<string, string> } = {}) {
+function aTerminal({
+  isTTY = true,
+  json = false,
+  environment = {} as Record<string, string>,
+  ...options
+}: Partial<TerminalOptions> & { isTTY?: boolean; environment?: Record<string, string> } = {}) {
   const stdout = new Recorder(isTTY);
   const stderr = new Recorder(isTTY);
   return {
     stdout,
     stderr,
-    terminal: new Terminal({ stdout, stderr, stdin: { isTTY }, environment }, { json }),
+    terminal: new Terminal({ stdout, stderr, stdin: { isTTY }, environment }, { json, ...options }),
   };
 }
 
@@ -113,4 +103,74 @@ it('labels can not become markup of the drawing', () => {
   });
   expect(svg).toContain('&lt;/text&gt;&lt;script&gt;&amp;&quot;');
   expect(svg).not.toContain('<script>');
+});
+
+describe('stderr of a verb that keeps a log there', () => {
+  it('has one JSON object a line where no terminal reads it, whatever is said', async () => {
+    const { terminal, stderr, stdout } = aTerminal({ isTTY: false, stderr: 'auto' });
+    terminal.say('note: a note');
+    terminal.say();
+    terminal.say(`two\n"lines"`);
+    await terminal.during('Working', new Promise((resolve) => setTimeout(resolve, 400)));
+    terminal.fail(failure);
+    const lines = stderr.text.split('\n').slice(0, -1);
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { level: 'info', timestamp: expect.any(String), 'service.name': 'gimbal', message: 'note: a note' },
+      expect.objectContaining({ message: 'two\n"lines"' }),
+      expect.objectContaining({
+        level: 'error',
+        message: 'Cannot do it',
+        where: 'a:1:2',
+        expected: 'x',
+        got: 'y',
+        fix: 'do z',
+        exit_code: 3,
+      }),
+    ]);
+    expect(stdout.text).toBe('');
+  });
+
+  it('is for people on a terminal, unless lines are wanted there too', () => {
+    const people = aTerminal({ stderr: 'auto' });
+    people.terminal.say('hello');
+    expect(people.stderr.text).toBe('hello\n');
+    expect(people.terminal.isLog).toBe(false);
+    const lines = aTerminal({ stderr: 'lines' });
+    lines.terminal.say(lines.terminal.humanColours.red('hello'));
+    expect(JSON.parse(lines.stderr.text)).toMatchObject({ message: 'hello' });
+    const text = aTerminal({ isTTY: false, stderr: 'text' });
+    text.terminal.say('hello');
+    expect(text.stderr.text).toBe('hello\n');
+  });
+});
+
+describe('--jsonl', () => {
+  it('has one line for each thing, also on a terminal, and errors as one', () => {
+    const { terminal, stdout } = aTerminal({ jsonl: true });
+    expect(terminal.isJson).toBe(true);
+    terminal.printJsonList([{ a: 1 }, { b: [2] }], { all: true });
+    terminal.fail(failure);
+    expect(stdout.text.split('\n').slice(0, 2)).toEqual(['{"a":1}', '{"b":[2]}']);
+    expect(JSON.parse(stdout.text.split('\n')[2] ?? '')).toMatchObject({ error: { exit_code: 3 } });
+  });
+
+  it('is not --json, which has one document', () => {
+    const { terminal, stdout } = aTerminal({ isTTY: false, json: true });
+    terminal.printJsonList([1, 2], { all: [1, 2] });
+    expect(stdout.text).toBe('{"all":[1,2]}\n');
+  });
+});
+
+describe('percentText', () => {
+  it.each([
+    [1, '100.0 %'],
+    [0.5, '50.0 %'],
+    [0.0005, '0.1 %'],
+    [0.000499, '0.05 %'],
+    [0.00002, '0.002 %'],
+    [1e-9, '< 0.0001 %'],
+    [0, '0.0 %'],
+  ])('of %d is %s: nothing that is there reads as nothing', (ratio, text) => {
+    expect(percentText(ratio)).toBe(text);
+  });
 });

@@ -16,21 +16,40 @@ export interface TerminalStreams {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+export interface TerminalOptions {
+  /** `--json`: stdout has one JSON document. */
+  readonly json: boolean;
+  /** `--jsonl`: stdout has one JSON object a line, where a verb has several things to tell. */
+  readonly jsonl?: boolean;
+  /**
+   * What stderr has. `text` is for people. `lines` is a log: one JSON object a line, also what would else be said to
+   * people, since a collector can make nothing of a page. `auto`: text on a terminal, else lines. Default: text.
+   */
+  readonly stderr?: 'text' | 'lines' | 'auto';
+}
+
 /** stdout is for data, stderr for people. Colours and movement only where a person looks. */
 export class Terminal {
+  /** `--json` or `--jsonl`. */
   readonly isJson: boolean;
+  /** Whether stderr is a log of JSON objects. */
+  readonly isLog: boolean;
   /** Whether somebody is there to answer a question. */
   readonly isInteractive: boolean;
   readonly #streams: TerminalStreams;
+  readonly #isJsonLines: boolean;
   readonly #moves: boolean;
 
-  constructor(streams: TerminalStreams, options: { json: boolean }) {
+  constructor(streams: TerminalStreams, options: TerminalOptions) {
     const { environment, stderr, stdin } = streams;
+    const { json, jsonl = false, stderr: form = 'text' } = options;
     const isCi = isSet(environment.CI);
     this.#streams = streams;
-    this.isJson = options.json;
+    this.#isJsonLines = jsonl;
+    this.isJson = json || jsonl;
+    this.isLog = form === 'lines' || (form === 'auto' && stderr.isTTY !== true);
     this.isInteractive = stdin.isTTY === true && stderr.isTTY === true && !isCi;
-    this.#moves = this.isInteractive && !options.json && environment.TERM !== 'dumb';
+    this.#moves = this.isInteractive && !this.isJson && !this.isLog && environment.TERM !== 'dumb';
   }
 
   /** Colours for stdout. */
@@ -40,7 +59,7 @@ export class Terminal {
 
   /** Colours for stderr. */
   get humanColours(): Colours {
-    return this.#coloursFor(this.#streams.stderr);
+    return this.isLog ? pc.createColors(false) : this.#coloursFor(this.#streams.stderr);
   }
 
   /** A line of data. */
@@ -50,16 +69,37 @@ export class Terminal {
 
   /** One JSON document, readable when a person looks at it. */
   printJson(document: unknown): void {
-    this.print(JSON.stringify(document, null, this.#streams.stdout.isTTY === true ? 2 : undefined));
+    const isPage = this.#streams.stdout.isTTY === true && !this.#isJsonLines;
+    this.print(JSON.stringify(document, null, isPage ? 2 : undefined));
   }
 
-  /** A line for people. */
+  /** Things to tell as JSON: one line each with `--jsonl`, else together in one document. */
+  printJsonList(items: readonly unknown[], document: unknown): void {
+    if (this.#isJsonLines) for (const item of items) this.print(JSON.stringify(item));
+    else this.printJson(document);
+  }
+
+  /** A line for people. In a log it is one of its lines, and an empty one is none. */
   say(line = ''): void {
-    this.#streams.stderr.write(`${line}\n`);
+    if (!this.isLog) this.#streams.stderr.write(`${line}\n`);
+    else if (line.trim() !== '') this.log('info', line.trim());
+  }
+
+  /** A line of a log, in the form of the server's own. */
+  log(level: 'info' | 'warn' | 'error', message: string, fields: object = {}): void {
+    const timestamp = new Date().toISOString();
+    const line = { level, timestamp, 'service.name': 'gimbal', ...fields, message };
+    this.#streams.stderr.write(`${JSON.stringify(line)}\n`);
   }
 
   /** What went wrong, where, what was expected, what came, what to do. */
   fail(failure: Failure): void {
+    if (this.isLog) this.log('error', failure.message, { ...failure.details, exit_code: failure.exitCode });
+    else this.#failForPeople(failure);
+    if (this.isJson) this.printJson(failure);
+  }
+
+  #failForPeople(failure: Failure): void {
     const { bold, dim, red, cyan } = this.humanColours;
     const { where, expected, got, fix, findings = [] } = failure.details;
     this.say(`${red('✗')} ${bold(failure.message)}`);
@@ -68,7 +108,6 @@ export class Terminal {
     if (got !== undefined) this.say(`  ${dim('got')}       ${got}`);
     for (const finding of findings) this.say(`  ${finding}`);
     if (fix !== undefined) this.say(`  ${dim('fix')}       ${cyan(fix)}`);
-    if (this.isJson) this.printJson(failure);
   }
 
   /** Runs slow work with a moving line on stderr while somebody looks. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitCode } from './exit-code.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal, TerminalOptions } from './terminal.ts';
 
 /** What a verb runs with; everything from outside comes in here, so that tests can replace it. */
 export interface VerbContext {
@@ -10,7 +10,7 @@ export interface VerbContext {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** For the parser's own words: help on stdout, complaints on stderr. */
   readonly output: { readonly stdout: NodeJS.WritableStream; readonly stderr: NodeJS.WritableStream };
-  terminal(options: { json: boolean }): Terminal;
+  terminal(options: TerminalOptions): Terminal;
 }
 
 /** Defines a verb's arguments and flags; `run` is called by the parser and its result becomes the exit code. */
@@ -20,5 +20,5 @@ export interface Verb {
 
 export type RunVerb = (
   action: (context: VerbContext) => Promise<ExitCode>,
-  options: { json: boolean },
+  options: TerminalOptions,
 ) => Promise<void>;

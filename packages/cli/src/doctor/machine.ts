@@ -12,6 +12,11 @@ const NEEDED_BYTES = 256 * 1024 ** 2;
 /** One watch for each folder and file of the repository; older systems allow 8,192 for a user. */
 const COMFORTABLE_WATCHES = 8_192;
 
+/** What systems give at least; runners, sockets of the host and models use some hundred of them. */
+const COMFORTABLE_FILES = 1_024;
+const FILES_BESIDE_CONNECTIONS = 256;
+const TOO_FEW_FILES = ': too few for a server, connections will be refused';
+
 export function nodeVersion(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNewEnough = major > NEEDED_NODE[0] || (major === NEEDED_NODE[0] && minor >= NEEDED_NODE[1]);
@@ -59,18 +64,23 @@ export function memory(): Finding {
   return ok('memory', found);
 }
 
-export function openFiles(maxConnections: number): Finding {
-  const limits = readText('/proc/self/limits');
+/** Each connection is an open file, and runners, models and logs have theirs. */
+export function openFiles(maxConnections: number, limits = readText('/proc/self/limits')): Finding {
   const soft = Number(/^Max open files\s+(\d+)/m.exec(limits ?? '')?.[1]);
   if (!Number.isFinite(soft)) return ok('descriptors', 'the limit can not be read here');
   const found = `${soft} open files allowed`;
-  const needed = maxConnections + 256;
+  const needed = Math.max(COMFORTABLE_FILES, maxConnections + FILES_BESIDE_CONNECTIONS);
   if (soft >= needed) return ok('descriptors', found);
-  return warn(
-    'descriptors',
-    found,
-    `ulimit -n ${needed}, or limits.maxConnections: ${Math.max(1, soft - 256)}`,
-  );
+  const raise = `ulimit -n ${needed}`;
+  if (soft < COMFORTABLE_FILES) return warn('descriptors', `${found}${TOO_FEW_FILES}`, raise);
+  const connections = soft - FILES_BESIDE_CONNECTIONS;
+  return warn('descriptors', found, `${raise}, or limits.maxConnections: ${connections}`);
+}
+
+/** What a server says when it starts with so few that it will refuse connections; undefined when it has enough. */
+export function fewFilesNote(limits?: string): string | undefined {
+  const { found, fix } = openFiles(0, limits);
+  return fix === undefined ? undefined : `${found}; ${fix}`;
 }
 
 export function fileWatches(): Finding {

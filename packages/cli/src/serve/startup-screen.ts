@@ -10,6 +10,8 @@ const OBVIOUS = ['signature', 'batchAxis', 'deadline', 'batching.maxSize', 'runn
 
 export interface StartupFacts {
   readonly http: string;
+  /** Null where it is not served. */
+  readonly grpc: string | null;
   readonly admin: string;
   readonly entries: readonly CatalogueEntry[];
   readonly cwd: string;
@@ -33,6 +35,7 @@ export function printStartupScreen(terminal: Terminal, facts: StartupFacts): voi
   for (const line of lines) terminal.say(`  ${dim(line)}`);
   terminal.say();
   terminal.say(`  ${dim('http ')}  ${cyan(facts.http)}     ${dim('docs')} ${cyan(`${facts.http}/docs`)}`);
+  if (facts.grpc !== null) terminal.say(`  ${dim('grpc ')}  ${cyan(facts.grpc)}`);
   terminal.say(
     `  ${dim('admin')}  ${cyan(facts.admin)}     ${dim('metrics')} ${cyan(`${facts.admin}/metrics`)}`,
   );

@@ -25,9 +25,15 @@ export async function gimbalInProcess(
   return { exitCode, stdout: stdout.text, stderr: stderr.text };
 }
 
-/** A stream that is no terminal and remembers everything. */
-class Recorder extends Writable {
+/** A stream that remembers everything. */
+export class Recorder extends Writable {
   text = '';
+  readonly isTTY: boolean;
+
+  constructor(isTTY = false) {
+    super();
+    this.isTTY = isTTY;
+  }
 
   override _write(chunk: Buffer | string, _encoding: string, done: () => void): void {
     this.text += chunk.toString();

@@ -95,3 +95,28 @@ it('models.path of a file is relative to that file', async () => {
   });
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '✓ add-sub/1 tensor\n' });
 });
+
+it('the folder that init made names its folder of models; a misspelt path the one that was meant', async () => {
+  await gimbalInProcess(['init', 'demo'], { cwd: folder.path });
+  const root = await gimbalInProcess(['check', 'demo', '--json'], { cwd: folder.path });
+  expect(root.exitCode).toBe(3);
+  const [found, failed] = root.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(found).toMatchObject({ ok: false, versions: [] });
+  expect(failed).toMatchObject({ error: { exit_code: 3, where: 'demo', fix: 'gimbal check demo/models' } });
+  const near = await gimbalInProcess(['check', 'dmeo'], { cwd: folder.path });
+  expect(near.exitCode).toBe(3);
+  expect(near.stderr).toMatch(/fix +gimbal check demo\n/);
+});
+
+it('--jsonl has one line for each version', async () => {
+  const { stdout } = await gimbalInProcess(['check', 'samples/broken-models', '--jsonl'], { cwd: FIXTURES });
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines).toHaveLength(8);
+  expect(lines.filter(({ ok }) => !ok)).toHaveLength(7);
+});

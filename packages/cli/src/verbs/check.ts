@@ -11,11 +11,12 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../configuration-file.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
+import { addJsonFlags, type JsonFlags } from '../json-flags.ts';
+import { noModels, requireModelsPath, shownPath } from '../models-path.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Verb, VerbContext } from '../verb.ts';
 
-interface Options {
-  readonly json: boolean;
+interface Options extends JsonFlags {
   readonly config?: string;
 }
 
@@ -26,11 +27,10 @@ export const check: Verb = {
         '[path]',
         'a model repository, a model, or an .onnx file (default: models.path of the configuration)',
       )
-      .option('--config <file>', 'the configuration to check and to take defaults from')
-      .option('--json', 'print one JSON document', false)
-      .action((path: string | undefined, options: Options) =>
-        run((context) => checkPath(path, options, context), options),
-      );
+      .option('--config <file>', 'the configuration to check and to take defaults from');
+    addJsonFlags(command, 'a version').action((path: string | undefined, options: Options) =>
+      run((context) => checkPath(path, options, context), options),
+    );
   },
 };
 
@@ -47,28 +47,19 @@ async function checkPath(
     flags: {},
   });
   const target = path === undefined ? configuration.models.path : resolve(context.cwd, path);
-  const shown = relative(context.cwd, target) || '.';
+  const place = { path: target, cwd: context.cwd, verb: 'check' } as const;
+  const shown = shownPath(target, context.cwd);
   if (file !== undefined) terminal.say(`${file} is right`);
   for (const note of notes) terminal.say(note);
+  requireModelsPath(place);
   const reading = await terminal.during(`Checking ${shown}`, readAt(target, shown, configuration));
   const found = reading.versions.map((version) => located(version, { cwd: context.cwd, root: reading.root }));
-  if (options.json)
-    terminal.printJson({
-      path: shown,
-      ok: found.every(({ ok }) => ok),
-      versions: found,
-      notes: reading.notes,
-    });
+  const ok = found.length > 0 && found.every((version) => version.ok);
+  if (terminal.isJson)
+    terminal.printJsonList(found, { path: shown, ok, versions: found, notes: reading.notes });
   else for (const version of found) printVersion(terminal, version);
   for (const note of reading.notes) terminal.say(`note: ${note}`);
-  if (found.length === 0) {
-    throw new Failure(EXIT.invalid, 'Cannot find a model', {
-      where: shown,
-      expected: '<name>/<version>/model.onnx, or an .onnx file',
-      got: 'none',
-      fix: 'gimbal init',
-    });
-  }
+  if (found.length === 0) throw noModels(place);
   return summarise(terminal, found);
 }
 

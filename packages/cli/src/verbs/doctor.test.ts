@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import type { Finding } from '../doctor/finding.ts';
-import { nodeVersion, openFiles } from '../doctor/machine.ts';
+import { fewFilesNote, nodeVersion, openFiles } from '../doctor/machine.ts';
 import { gimbal } from '../testing/command-line.ts';
 
 const FREE_PORTS = { GIMBAL_HTTP_PORT: '0', GIMBAL_ADMIN_PORT: '0' };
@@ -55,6 +55,26 @@ it('an old Node fails, an untested one is remarked', () => {
 });
 
 it('too few descriptors for the configured connections are remarked', () => {
-  expect(openFiles(1).status).toBe('ok');
-  expect(openFiles(100_000_000)).toMatchObject({ status: 'warn', fix: expect.stringContaining('ulimit -n') });
+  const limits = (soft: number): string =>
+    `Max open files            ${soft}                 524288               files\n`;
+  expect(openFiles(1_000, limits(1_256)).status).toBe('ok');
+  expect(openFiles(1_000, limits(1_255))).toEqual({
+    name: 'descriptors',
+    status: 'warn',
+    found: '1255 open files allowed',
+    fix: 'ulimit -n 1256, or limits.maxConnections: 999',
+  });
+});
+
+it('fewer than 1,024 descriptors are remarked whatever is configured', () => {
+  const limits = 'Max open files            1023                 4096                 files\n';
+  expect(openFiles(1, limits)).toMatchObject({
+    status: 'warn',
+    found: expect.stringContaining('too few for a server'),
+    fix: 'ulimit -n 1024',
+  });
+  expect(openFiles(1, limits.replace('1023', '1024')).status).toBe('ok');
+  expect(fewFilesNote(limits)).toMatch(/^1023 open files allowed: .+; ulimit -n 1024$/);
+  expect(fewFilesNote(limits.replace('1023', '1024'))).toBeUndefined();
+  expect(openFiles(1, 'nothing of use')).toMatchObject({ status: 'ok' });
 });

@@ -5,20 +5,20 @@ import { fileWatches, memory, nodeVersion, nvidia, openFiles, processors } from 
 import { images, onnxRuntime, transport } from '../doctor/native-parts.ts';
 import { ports } from '../doctor/network.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
+import { addJsonFlags, type JsonFlags } from '../json-flags.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Verb, VerbContext } from '../verb.ts';
 
-interface Options {
-  readonly json: boolean;
+interface Options extends JsonFlags {
   readonly config?: string;
 }
 
 export const doctor: Verb = {
   define(command: Command, run) {
-    command
-      .option('--config <file>', 'the configuration whose ports and limits are looked at')
-      .option('--json', 'print one JSON document', false)
-      .action((options: Options) => run((context) => examine(options, context), options));
+    command.option('--config <file>', 'the configuration whose ports and limits are looked at');
+    addJsonFlags(command, 'a finding').action((options: Options) =>
+      run((context) => examine(options, context), options),
+    );
   },
 };
 
@@ -26,11 +26,14 @@ async function examine(options: Options, context: VerbContext): Promise<ExitCode
   const terminal = context.terminal(options);
   const findings = await terminal.during('Looking at this machine', gather(options, context));
   const failed = findings.filter(({ status }) => status === 'fail').length;
-  if (options.json) terminal.printJson({ ok: failed === 0, findings });
+  if (terminal.isJson) terminal.printJsonList(findings, { ok: failed === 0, findings });
   else for (const finding of findings) printFinding(terminal, finding);
   const warned = findings.filter(({ status }) => status === 'warn').length;
   if (failed > 0) terminal.say(`\n${failed} of ${findings.length} checks failed: see "fix"`);
-  else terminal.say(`\nGimbal runs here${warned > 0 ? `, with ${warned} remarks` : ''}`);
+  else
+    terminal.say(
+      `\nGimbal runs here${warned > 0 ? `, with ${warned} ${warned === 1 ? 'remark' : 'remarks'}` : ''}`,
+    );
   return failed > 0 ? EXIT.failure : EXIT.ok;
 }
 

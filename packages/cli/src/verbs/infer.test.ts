@@ -31,6 +31,17 @@ const ANSWERS = {
       predictions: [{ class_id: 0, label: 'face <1>', confidence: 0.9, bbox: [10, 20, 60, 80] }],
     },
   },
+  'POST /v1/models/points/predict': {
+    body: {
+      ...MAKING,
+      predictions: [
+        { label: 'face', confidence: 0.0002, bbox: [20, 60, 180, 180], landmarks: [60, 100, 140, 120] },
+      ],
+    },
+  },
+  'POST /v1/models/many/predict': {
+    body: { ...MAKING, results: [{ embedding: [1] }, { error: { detail: 'no' } }] },
+  },
   'POST /v1/models/text/predict': { body: { ...MAKING, embedding: [0.6, 0.8] } },
   'POST /v1/models/text/versions/2/predict': { body: { ...MAKING, version: '2', embedding: [1, 0] } },
   'POST /v1/models/table/predict': { body: { ...MAKING, outputs: { label: [3] } } },
@@ -160,6 +171,60 @@ it('--draw writes the picture with its boxes', async () => {
   expect(at(35, 60)).toEqual([128, 128, 128]);
 });
 
+it('--draw marks landmarks, and says of small scores what they are', async () => {
+  const picture = folder.write(
+    'grey.png',
+    await sharp({ create: { width: 200, height: 200, channels: 3, background: '#808080' } })
+      .png()
+      .toBuffer(),
+  );
+  const { stdout } = await ask(['points', picture, '--draw', 'out.png']);
+  expect(stdout).toMatch(/^face +0\.02 %/);
+  const { data, info } = await sharp(join(folder.path, 'out.png'))
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const at = (x: number, y: number): number[] => {
+    const start = (y * info.width + x) * info.channels;
+    return [...data.subarray(start, start + 3)];
+  };
+  expect(at(60, 100)).toEqual([255, 255, 255]);
+  expect(at(140, 120)).toEqual([255, 255, 255]);
+  expect(at(100, 150)).toEqual([128, 128, 128]);
+});
+
+it('--jsonl has one line for each result', async () => {
+  const many = await ask(['many', '-t', 'a', '-t', 'b', '--jsonl']);
+  expect(many.stdout).toBe('{"embedding":[1]}\n{"error":{"detail":"no"}}\n');
+  const one = await ask(['text', '-t', 'x', '--jsonl']);
+  expect(JSON.parse(one.stdout)).toMatchObject({ embedding: [0.6, 0.8] });
+});
+
+it('a file that is not there is exit 4, and nothing is asked', async () => {
+  const { exitCode, stdout, stderr } = await ask(['classes', '-f', 'none.jpg', '--json']);
+  expect(exitCode).toBe(4);
+  expect(stderr).toMatch(/where +none\.jpg/);
+  expect(JSON.parse(stdout)).toMatchObject({
+    error: { exit_code: 4, where: 'none.jpg', expected: 'a readable file', got: 'nothing' },
+  });
+  expect(server.seen).toEqual([]);
+});
+
+it('a picture that could not be written is refused before anything is asked', async () => {
+  folder.write('taken.png/file', '');
+  folder.write('file', '');
+  for (const [target, code, reason] of [
+    ['nowhere/out.png', 4, /expected +a folder nowhere/],
+    ['file/out.png', 4, /got +a file/],
+    ['taken.png', 2, /a folder has the name/],
+  ] as const) {
+    const { exitCode, stderr } = await ask(['faces', CAT, '--draw', target]);
+    expect({ target, exitCode }).toEqual({ target, exitCode: code });
+    expect(stderr).toMatch(reason);
+    expect(stderr).toMatch(new RegExp(`where +--draw ${target}`));
+  }
+  expect(server.seen).toEqual([]);
+});
+
 it('an unknown model is exit 4 with the nearest name', async () => {
   const { exitCode, stderr, stdout } = await ask(['clases', CAT]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 4, stdout: '' });
@@ -185,7 +250,8 @@ it('a server that is not there is exit 6, one that never answers exit 7', async 
 });
 
 it.each([
-  [['classes', '-f', 'none.jpg'], /can't be opened/],
+  [['classes', '-f', '.'], /it is a folder/],
+  [['classes', '-f', 'empty.txt'], /the file is empty/],
   [['classes', '-t', 'x', '-d', '1'], /one kind of input/],
   [['classes', '-t', 'x', '--draw', 'out.png'], /nothing to draw on/],
   [['classes', CAT, '--draw', 'out.txt'], /ends in \.png/],
@@ -193,6 +259,7 @@ it.each([
   [['classes', CAT, '--timeout', 'soon'], /a duration/],
   [['classes', CAT, '--url', 'http://'], /a URL/],
 ] as const)('%j is usage', async (args, reason) => {
+  folder.write('empty.txt', '');
   const { exitCode, stderr } = await ask(args);
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(reason);

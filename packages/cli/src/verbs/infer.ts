@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { collect, durationMs, positiveInteger, ratio } from '../flag-value.ts';
 import { type InferInput, type InferParameters, readInputs, toBody } from '../infer-input.ts';
+import { addJsonFlags, type JsonFlags } from '../json-flags.ts';
 import { ServerClient, serverUrl } from '../server-client.ts';
 import type { Verb, VerbContext } from '../verb.ts';
 
@@ -14,8 +15,7 @@ const USUAL_TIMEOUT_MS = 30_000;
 /** The client waits a little longer than the server works, so that the server's own word is heard. */
 const PATIENCE_MS = 2_000;
 
-interface Options {
-  readonly json: boolean;
+interface Options extends JsonFlags {
   readonly file: readonly string[];
   readonly text: readonly string[];
   readonly data?: string;
@@ -47,11 +47,11 @@ export const infer: Verb = {
       .option('--top-k <n>', 'most classes in the answer', positiveInteger)
       .option('--threshold <ratio>', 'least confidence in the answer', ratio)
       .option('--timeout <duration>', 'the longest that an answer may take', durationMs, USUAL_TIMEOUT_MS)
-      .option('--draw <file>', 'write the picture with boxes and names to this file')
-      .option('--json', 'print the server’s answer as one JSON document', false)
-      .action((model: string, input: string | undefined, options: Options) =>
+      .option('--draw <file>', 'write the picture with boxes, landmarks and names to this file');
+    addJsonFlags(command, 'the result of an input').action(
+      (model: string, input: string | undefined, options: Options) =>
         run((context) => predict({ model, input }, options, context), options),
-      );
+    );
   },
 };
 
@@ -62,7 +62,7 @@ async function predict(
 ): Promise<ExitCode> {
   const terminal = context.terminal(options);
   const client = new ServerClient(serverUrl(options.url, context.environment), options.timeout + PATIENCE_MS);
-  if (options.draw !== undefined) checkDrawingTarget(options.draw);
+  if (options.draw !== undefined) checkDrawingTarget(options.draw, context.cwd);
   const files = input === undefined ? options.file : [...options.file, input];
   const sources = { files, texts: options.text, json: options.data, contentType: options.type };
   const inputs = await readInputs(sources, context);
@@ -80,7 +80,7 @@ async function predict(
     body,
   });
   const answer = (await terminal.during(`Asking ${model}`, work)).body as PredictAnswer;
-  if (options.json) terminal.printJson(answer);
+  if (terminal.isJson) terminal.printJsonList(answer.results ?? [answer], answer);
   else printAnswer(terminal, answer);
   if (options.draw !== undefined && picture !== undefined) {
     await draw(picture.bytes, answer.predictions ?? [], resolve(context.cwd, options.draw));

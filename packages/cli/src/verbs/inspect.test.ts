@@ -9,7 +9,7 @@ it('inspect shows signature, origin, operators and what would be derived', async
   const { exitCode, stdout, stderr } = await gimbalInProcess(['inspect', DIGITS]);
   expect(exitCode).toBe(0);
   expect(stderr).toBe('');
-  expect(stdout).toContain('pixels  FP32 [batch, 64]');
+  expect(stdout).toContain('  pixels         FP32 [batch, 64]\n');
   expect(stdout).toContain('probabilities  FP32 [batch, 10]');
   expect(stdout).toMatch(/format +ONNX IR 8, opsets ai\.onnx 17/);
   expect(stdout).toMatch(/made by +skl2onnx 1\.20\.0/);
@@ -42,4 +42,18 @@ it('inspect of a broken file is exit 3 with its reason, of a missing one exit 4'
   const missing = await gimbalInProcess(['inspect', 'nowhere.onnx', '--json']);
   expect(missing.exitCode).toBe(4);
   expect(JSON.parse(missing.stdout)).toMatchObject({ error: { exit_code: 4, where: 'nowhere.onnx' } });
+});
+
+it('inspect of a folder is usage, with a file of it or the verb that reads folders', async () => {
+  const version = join(FIXTURES, 'models', 'digits-mlp', '1');
+  const one = await gimbalInProcess(['inspect', version]);
+  expect(one.exitCode).toBe(2);
+  expect(one.stderr).toMatch(
+    /expected +an \.onnx file\n +got +a folder\n +fix +gimbal inspect .*model\.onnx\n/,
+  );
+  const models = await gimbalInProcess(['inspect', 'examples/models', '--json']);
+  expect(models.exitCode).toBe(2);
+  expect(JSON.parse(models.stdout)).toMatchObject({
+    error: { exit_code: 2, where: 'examples/models', fix: 'gimbal check examples/models' },
+  });
 });

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { TensorSpec } from '@gimbal/core';
 import { describeByteSize } from '@gimbal/core/config';
@@ -31,11 +31,7 @@ export const inspect: Verb = {
       .action((file: string, options: Options) =>
         run(async (context) => {
           const path = resolve(context.cwd, file);
-          if (!existsSync(path)) {
-            throw new Failure(EXIT.notFound, 'Cannot inspect the file: there is no such file', {
-              where: file,
-            });
-          }
+          requireFile(path, file);
           const model = await readOnnxModel(path);
           const reading = await readAsVersion(path);
           const terminal = context.terminal(options);
@@ -46,6 +42,29 @@ export const inspect: Verb = {
       );
   },
 };
+
+/** Fails with exit code 4 when nothing is there, and 2 for a folder, with a file in it that could be meant. */
+function requireFile(path: string, shown: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) {
+    throw new Failure(EXIT.notFound, 'Cannot inspect the file: there is no such file', {
+      where: shown,
+      expected: 'an .onnx file',
+      got: 'nothing',
+      fix: `gimbal check ${dirname(shown)}`,
+    });
+  }
+  if (!found.isDirectory()) return;
+  const model = readdirSync(path)
+    .filter((name) => name.endsWith('.onnx'))
+    .sort()[0];
+  throw new Failure(EXIT.usage, 'Cannot inspect a folder: one model at a time is looked at', {
+    where: shown,
+    expected: 'an .onnx file',
+    got: 'a folder',
+    fix: model === undefined ? `gimbal check ${shown}` : `gimbal inspect ${join(shown, model)}`,
+  });
+}
 
 /** What would be served: the version that the file belongs to when it says so, else the bare file. */
 async function readAsVersion(path: string): Promise<VersionReading | undefined> {
@@ -78,9 +97,10 @@ function printModel(terminal: Terminal, model: OnnxModel, reading: VersionReadin
     .map(({ domain, version }) => `${domain === '' ? 'ai.onnx' : domain} ${version}`);
   const { name, version } = model.producer;
   terminal.print(`${bold('Inputs')}`);
-  for (const tensor of model.inputs) terminal.print(`  ${describeTensor(tensor, model)}`);
+  const width = Math.max(0, ...[...model.inputs, ...model.outputs].map((tensor) => tensor.name.length));
+  for (const tensor of model.inputs) terminal.print(`  ${describeTensor(tensor, { model, width })}`);
   terminal.print(`${bold('Outputs')}`);
-  for (const tensor of model.outputs) terminal.print(`  ${describeTensor(tensor, model)}`);
+  for (const tensor of model.outputs) terminal.print(`  ${describeTensor(tensor, { model, width })}`);
   terminal.print(bold('Model'));
   const made = name === '' ? 'unknown' : `${name} ${version}`.trim();
   const { initializers } = model;
@@ -108,16 +128,17 @@ function printServing(terminal: Terminal, reading: VersionReading | undefined): 
     return;
   }
   const width = Math.max(0, ...reading.spec.derivations.map(({ field }) => field.length));
+  const values = Math.max(0, ...reading.spec.derivations.map(({ value }) => value.length));
   for (const { field, value, because } of reading.spec.derivations) {
-    terminal.print(`  ${field.padEnd(width)}  ${value}  ${dim(`(${because})`)}`);
+    terminal.print(`  ${field.padEnd(width)}  ${value.padEnd(values)}  ${dim(`(${because})`)}`);
   }
   for (const note of reading.notes) terminal.print(`  ${yellow('note')}: ${note}`);
 }
 
-function describeTensor(tensor: TensorSpec, { unknownRanks }: OnnxModel): string {
+function describeTensor(tensor: TensorSpec, { model, width }: { model: OnnxModel; width: number }): string {
   const axes = tensor.shape.map((length, index) => (length < 0 ? (tensor.axisNames[index] ?? '?') : length));
-  const shape = unknownRanks.includes(tensor.name) ? '(any shape)' : `[${axes.join(', ')}]`;
-  return `${tensor.name}  ${tensor.datatype} ${shape}`;
+  const shape = model.unknownRanks.includes(tensor.name) ? '(any shape)' : `[${axes.join(', ')}]`;
+  return `${tensor.name.padEnd(width)}  ${tensor.datatype} ${shape}`;
 }
 
 function describeOperators({ operators, operatorTotal }: OnnxModel): string {

@@ -2,14 +2,15 @@ import type { Command } from 'commander';
 import { confirm } from '../confirmation.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { durationMs } from '../flag-value.ts';
-import { describeModel, type ModelDocument, printModelTable } from '../model-table.ts';
+import { addJsonFlags, type JsonFlags } from '../json-flags.ts';
+import { type ModelDetailDocument, printModelPage } from '../model-page.ts';
+import { printModelTable } from '../model-table.ts';
 import { modelsOf, ServerClient, serverUrl } from '../server-client.ts';
 import type { RunVerb, Verb, VerbContext } from '../verb.ts';
 
 const USUAL_TIMEOUT_MS = 120_000;
 
-interface Options {
-  readonly json: boolean;
+interface Options extends JsonFlags {
   readonly url?: string;
   readonly timeout: number;
 }
@@ -43,8 +44,9 @@ function defineList(command: Command, run: RunVerb): void {
       run(async (context) => {
         const terminal = context.terminal(options);
         const { body } = await clientOf(options, context).request({ method: 'GET', path: '/v1/models' });
-        if (options.json) terminal.printJson(body);
-        else printModelTable(terminal, modelsOf(body));
+        const listed = modelsOf(body);
+        if (terminal.isJson) terminal.printJsonList(listed, body);
+        else printModelTable(terminal, listed);
         return EXIT.ok as ExitCode;
       }, options),
     );
@@ -58,8 +60,8 @@ function defineShow(command: Command, run: RunVerb): void {
         const terminal = context.terminal(options);
         const path = `/v1/models/${encodeURIComponent(model)}`;
         const { body } = await clientOf(options, context).requestOfModel(model, { method: 'GET', path });
-        if (options.json) terminal.printJson(body);
-        else for (const line of describeModel(body as ModelDocument)) terminal.print(line);
+        if (terminal.isJson) terminal.printJsonList([body], body);
+        else printModelPage(terminal, body as ModelDetailDocument);
         return EXIT.ok as ExitCode;
       }, options),
     );
@@ -94,7 +96,7 @@ async function changeModel(
     // The name is checked all the same: a dry run that would fail must fail.
     await client.requestOfModel(model, { method: 'GET', path: `/v1/models/${encodeURIComponent(model)}` });
     terminal.say(`Would ${what}`);
-    if (options.json) terminal.printJson({ model, [change.verb]: false, dry_run: true });
+    if (terminal.isJson) terminal.printJson({ model, [change.verb]: false, dry_run: true });
     return EXIT.ok;
   }
   if (change.asks)
@@ -107,7 +109,7 @@ async function changeModel(
     body: '{}',
   });
   await terminal.during(change.verb === 'load' ? `Loading ${model}` : `Unloading ${model}`, work);
-  if (options.json) terminal.printJson({ model, [change.verb]: true });
+  if (terminal.isJson) terminal.printJson({ model, [change.verb]: true });
   else
     terminal.say(
       `${terminal.humanColours.green('✓')} ${model} is ${change.verb === 'load' ? 'ready' : 'unloaded'}`,
@@ -116,11 +118,11 @@ async function changeModel(
 }
 
 function common(command: Command): Command {
-  return command
+  command
     .exitOverride()
     .option('--url <url>', 'address of the server (default: GIMBAL_URL, else http://127.0.0.1:8000)')
-    .option('--timeout <duration>', 'the longest that the server may take', durationMs, USUAL_TIMEOUT_MS)
-    .option('--json', 'print one JSON document', false);
+    .option('--timeout <duration>', 'the longest that the server may take', durationMs, USUAL_TIMEOUT_MS);
+  return addJsonFlags(command, 'a model');
 }
 
 function clientOf({ url, timeout }: Options, { environment }: VerbContext): ServerClient {

@@ -1,11 +1,11 @@
-import type { Host, HostEvent } from '@gimbal/server';
+import type { Host } from '@gimbal/server';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../configuration-file.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
+import { noModels, requireModelsPath, shownPath } from '../models-path.ts';
 import { addConfigurationFlags, configurationFlags } from '../serve/configuration-flags.ts';
-
-import { printStartupScreen } from '../serve/startup-screen.ts';
+import { EventScreen } from '../serve/event-screen.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Verb, VerbContext } from '../verb.ts';
 
@@ -14,8 +14,12 @@ const SAME_SIGNAL_MS = 500;
 const PARENT_WATCH_MS = 500;
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** A server's stderr is its log: people at a terminal get pages, collectors one JSON object a line. */
+const STDERR = { stderr: 'auto' } as const;
+
 interface Options {
   readonly json: boolean;
+  readonly jsonl: boolean;
   readonly config?: string;
   readonly [flag: string]: unknown;
 }
@@ -28,10 +32,11 @@ export const serve: Verb = {
         '--config <file>',
         'configuration file (default: GIMBAL_CONFIG, else gimbal.yaml when it is there)',
       )
-      .option('--json', 'print events on stdout, one JSON object a line', false);
+      .option('--json', 'print events on stdout, one JSON object a line', false)
+      .option('--jsonl', 'the same as --json', false);
     addConfigurationFlags(command);
     command.action((path: string | undefined, options: Options) =>
-      run((context) => serveModels(path, options, context), options),
+      run((context) => serveModels(path, options, context), { ...formOf(options), ...STDERR }),
     );
   },
 };
@@ -42,7 +47,6 @@ async function serveModels(
   context: VerbContext,
 ): Promise<ExitCode> {
   process.title = 'gimbal-host';
-  const terminal = context.terminal(options);
   const { configuration, notes } = await loadConfiguration({
     cwd: context.cwd,
     environment: context.environment,
@@ -52,9 +56,17 @@ async function serveModels(
       ...(path === undefined ? {} : { 'models.path': { name: 'the path', text: path } }),
     },
   });
+  const { format } = configuration.log;
+  const stderr = format === 'pretty' ? 'text' : format === 'json' ? 'lines' : 'auto';
+  const terminal = context.terminal({ ...formOf(options), stderr });
   for (const note of notes) terminal.say(`note: ${note}`);
+  const place = { path: configuration.models.path, cwd: context.cwd, verb: 'serve' } as const;
+  requireModelsPath(place);
   // Loaded late: everything that serves is in there, and `--help` must not wait for it.
   const { startHost } = await import('@gimbal/server');
+  const { fewFilesNote } = await import('../doctor/machine.ts');
+  const fewFiles = fewFilesNote();
+  if (fewFiles !== undefined) terminal.say(`note: ${fewFiles}`);
   let host: Host | undefined;
   const screen = new EventScreen(terminal, context, () => host);
   const starting = startHost({
@@ -67,73 +79,26 @@ async function serveModels(
     },
   });
   // A signal while models load waits for the host, which then stops at once; a second one hurries it.
-  const stopping = new Stopping(() => starting.then((started) => started.stop()));
+  const stopping = new Stopping(terminal, () => starting.then((started) => started.stop()));
   stopping.listen();
   if (context.environment.GIMBAL_END_WITH_PARENT === String(process.ppid)) stopping.endWithParent();
   try {
     host = await starting;
     screen.hostStarted();
-    return await stopping.finished;
+    const exitCode = await stopping.finished;
+    if (screen.unusable === undefined) return exitCode;
+    throw screen.hasModels ? unusable(screen.unusable, shownPath(place.path, place.cwd)) : noModels(place);
   } catch (error) {
-    throw startFailure(error, configuration.models.path);
+    throw startFailure(error, shownPath(place.path, place.cwd));
   } finally {
     stopping.unlisten();
-  }
-}
-
-/** Events as lines for scripts, or as one screen for people. */
-class EventScreen {
-  readonly #terminal: Terminal;
-  readonly #context: VerbContext;
-  readonly #host: () => Host | undefined;
-  #ready: (HostEvent & { event: 'ready' }) | undefined;
-  #isShown = false;
-
-  constructor(terminal: Terminal, context: VerbContext, host: () => Host | undefined) {
-    this.#terminal = terminal;
-    this.#context = context;
-    this.#host = host;
-  }
-
-  show(event: HostEvent): void {
-    if (this.#terminal.isJson) {
-      this.#terminal.print(JSON.stringify(event));
-      return;
-    }
-    switch (event.event) {
-      case 'ready':
-        this.#ready = event;
-        this.hostStarted();
-        break;
-      case 'model':
-        // States before readiness are on the screen; later ones are in the log.
-        break;
-      case 'unusable':
-        this.#terminal.say(`${event.reason}\nNothing can be served; try: gimbal check`);
-        break;
-      case 'draining':
-        this.#terminal.say('Draining: requests in flight are answered, new ones are refused');
-        break;
-      case 'stopped':
-        this.#terminal.say('Stopped');
-        break;
-    }
-  }
-
-  /** The screen needs both: the event and the host that it came from, in whichever order they arrive. */
-  hostStarted(): void {
-    const host = this.#host();
-    if (this.#ready === undefined || host === undefined || this.#isShown || this.#terminal.isJson) return;
-    this.#isShown = true;
-    const { cwd, version } = this.#context;
-    const { http, admin } = this.#ready;
-    printStartupScreen(this.#terminal, { http, admin, entries: host.catalogue(), cwd, version });
   }
 }
 
 /** Signals and bugs, which only the edge of the process may see: both drain, and bugs end with exit code 1. */
 class Stopping {
   readonly finished: Promise<ExitCode>;
+  readonly #terminal: Terminal;
   readonly #stop: () => Promise<void>;
   #finish: (exitCode: ExitCode) => void = () => {};
   #isBroken = false;
@@ -141,7 +106,8 @@ class Stopping {
   #signal: NodeJS.Signals | undefined;
   #signalledAt = Number.NEGATIVE_INFINITY;
 
-  constructor(stop: () => Promise<void>) {
+  constructor(terminal: Terminal, stop: () => Promise<void>) {
+    this.#terminal = terminal;
     this.#stop = stop;
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -195,12 +161,26 @@ class Stopping {
   }
 
   readonly #onBug = (error: unknown): void => {
-    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    this.#terminal.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     // A second bug while draining from the first: there is nothing left to save.
     if (this.#isBroken) process.exit(EXIT.failure);
     this.#isBroken = true;
     this.#end();
   };
+}
+
+function formOf({ json, jsonl }: Options): { json: boolean; jsonl: boolean } {
+  // Its events are lines in any case.
+  return { json, jsonl: json || jsonl };
+}
+
+function unusable(reason: string, where: string): Failure {
+  return new Failure(EXIT.invalid, reason, {
+    where,
+    expected: 'at least one model that can be loaded',
+    got: 'none',
+    fix: `gimbal check ${where}`,
+  });
 }
 
 function startFailure(error: unknown, modelsPath: string): unknown {

@@ -19,6 +19,7 @@ import { Drain } from './drain.ts';
 import { Guards } from './guards.ts';
 import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
+import { readMaxOpenFiles } from './open-files.ts';
 import { publicRoutes } from './public-routes.ts';
 import { logRunner } from './runner-log.ts';
 import type { PoolFactory } from './served-variants.ts';
@@ -289,6 +290,13 @@ class Composition {
       limits: this.#options.configuration.limits,
       clock: systemClock,
       draining: () => this.#catalogue.draining,
+      maxOpenFiles: readMaxOpenFiles(),
+      onAcceptTrouble: ({ code, connections, maxOpenFiles }) =>
+        this.#telemetry.log.warn('Connections were refused: too few files may be open', {
+          code,
+          connections,
+          max_open_files: maxOpenFiles,
+        }),
     });
   }
 

@@ -27,13 +27,17 @@ const MAX_REQUESTS_PER_TURN = 32;
 const MAX_SKIPPED_BYTES = 256 * 1024;
 
 /**
- * Bytes read and dropped after the last answer. Closing a socket with unread bytes resets it, and a client that is still
- * sending would lose the answer that tells it why.
+ * Bytes read and dropped after the last answer: twice the usual limit of a body. Many clients (Python's http.client,
+ * browsers) send a whole body before they look at the answer, and closing a socket with unread bytes resets it: they
+ * would see a broken pipe in place of the answer that tells them why. What is dropped is never copied.
  */
-const MAX_LINGER_BYTES = 4 * 1024 * 1024;
+const MAX_LINGER_BYTES = 128 * 1024 * 1024;
 
-/** How long a client may take to read the last answer and hang up. */
-const LINGER_TIMEOUT_MS = 2000;
+/** How long a client may be silent after the last answer, neither sending nor hanging up. */
+const LINGER_SILENCE_MS = 2000;
+
+/** The longest that a client may go on sending after the last answer: what it sends is of use to nobody. */
+const MAX_LINGER_MS = 30_000;
 
 const STATUS_NO_CONTENT = 204;
 const STATUS_NOT_MODIFIED = 304;
@@ -58,6 +62,7 @@ export class Connection implements ByteReceiver, ExchangePort {
   readonly #maxHeldBytes: number;
   readonly #phaseWatch = new Stopwatch();
   readonly #writeWatch = new ProgressWatch();
+  readonly #lingerWatch = new ProgressWatch();
   #phase: Phase = 'head';
   #exchange: ConnectionExchange | undefined;
   /** The consume loop runs: whatever is asked for inside it is seen by its next turn. */
@@ -165,7 +170,7 @@ export class Connection implements ByteReceiver, ExchangePort {
         this.#checkBodyTime(elapsedMs);
         return;
       case 'linger':
-        if (elapsedMs >= LINGER_TIMEOUT_MS && this.#socket.writableLength === 0) this.destroy();
+        this.#checkLingering(elapsedMs, now);
         return;
       case 'closed':
         return;
@@ -332,6 +337,14 @@ export class Connection implements ByteReceiver, ExchangePort {
         `Cannot read the body: it came too slowly, expected ${minBodyBytesPerSecond} bytes a second after ${bodyTimeoutMs} ms, got ${body.receivedBytes} in ${Math.round(elapsedMs)} ms`,
       ),
     );
+  }
+
+  /** A client that still reads the answer is waited for; how slowly it may read is another limit. */
+  #checkLingering(elapsedMs: number, now: Instant): void {
+    // One more than there are: the watch takes 0 for having nothing to watch.
+    const silentMs = this.#lingerWatch.stalledMs(this.#lingeredBytes + 1, now);
+    if (silentMs < LINGER_SILENCE_MS && elapsedMs < MAX_LINGER_MS) return;
+    if (this.#socket.writableLength === 0) this.destroy();
   }
 
   /** The last answer is written: FIN behind it, then wait for the client's. */

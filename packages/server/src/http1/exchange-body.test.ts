@@ -188,40 +188,6 @@ describe('Exchange', () => {
     expect((await client.answer()).status).toBe(200);
   });
 
-  it('refuses 50 MB without reading them, and its client gets the answer', async () => {
-    await start((exchange) =>
-      exchange.readBody(
-        1024,
-        () => {},
-        (error) => exchange.respond(error.row.http, '', error.code),
-      ),
-    );
-    const client = await server.client();
-    client.send(head(50_000_000));
-    client.send(Buffer.alloc(50_000_000));
-    const answer = await client.answer();
-    expect([answer.status, answer.headers.get('connection')]).toEqual([413, 'close']);
-    await client.end();
-    await settled(() => server.http.counters.receivedBytes);
-    expect(server.http.counters.receivedBytes).toBeLessThan(6 * 1024 * 1024);
-    server.pass(3000);
-    await until(() => server.http.counters.open === 0);
-  });
-
-  it('lets a client that sends 3 MB before it reads see why they were refused', async () => {
-    await start((exchange) => exchange.respond(413, '', 'too large'));
-    const client = await server.client();
-    client.socket.pause();
-    client.send(head(3_000_000));
-    client.send(Buffer.alloc(3_000_000));
-    await until(() => client.socket.writableLength === 0);
-    client.socket.resume();
-    expect((await client.answer()).body.toString()).toBe('too large');
-    client.socket.end();
-    await until(() => server.http.counters.open === 0);
-    expect(client.error).toBeUndefined();
-  });
-
   it('closes when the rest of a chunked body was not wanted', async () => {
     await start((exchange) => exchange.respond(404, '', ''));
     const client = await server.client();

@@ -21,7 +21,10 @@ export interface BodySink {
   fail(error: GimbalError): void;
 }
 
-/** Header lines already rendered by `headerLine`, each ending in CRLF; "" for none. */
+/**
+ * Header lines already rendered, each ending in CRLF; "" for none. Who renders them (`edge/front/header-line.ts`) sees to
+ * it that no value can end its line.
+ */
 export type HeaderLines = string;
 
 /** One request and its one answer. The body is read only when asked for: a refusal before it costs nothing. */

@@ -1,5 +1,4 @@
-import { type Clock, GimbalError, type Instant } from '@gimbal/core';
-import { TOKEN_BYTES, VALUE_BYTES } from './byte-class.ts';
+import type { Clock, Instant } from '@gimbal/core';
 import type { HeaderLines } from './exchange.ts';
 
 const SECOND_MS = 1000;
@@ -52,21 +51,6 @@ const STATUS_LINES = new Map(
   Object.entries(REASONS).map(([status, reason]) => [Number(status), `HTTP/1.1 ${status} ${reason}\r\n`]),
 );
 
-/**
- * One header line, ready for `Exchange.respond`. Throws INTERNAL for a name that is no token and for a value that could
- * end the line or is not latin1: header injection is a bug of the caller, and must not leave the program.
- */
-export function headerLine(name: string, value: string): HeaderLines {
-  if (!isToken(name)) throw unwritable(name, 'the name is no token');
-  for (let index = 0; index < value.length; index += 1) {
-    // Undefined for what is past latin1.
-    if (VALUE_BYTES[value.charCodeAt(index)] !== 1) {
-      throw unwritable(name, 'the value has a character that no header may have');
-    }
-  }
-  return `${name}: ${value}\r\n`;
-}
-
 /** `HTTP/1.1 200 OK` and the end of the line. */
 export function statusLine(status: number): string {
   return STATUS_LINES.get(status) ?? `HTTP/1.1 ${status} Unknown\r\n`;
@@ -90,15 +74,4 @@ export class DateLine {
     }
     return this.#line;
   }
-}
-
-function isToken(name: string): boolean {
-  for (let index = 0; index < name.length; index += 1) {
-    if (TOKEN_BYTES[name.charCodeAt(index)] !== 1) return false;
-  }
-  return name.length > 0;
-}
-
-function unwritable(name: string, what: string): GimbalError {
-  return new GimbalError('INTERNAL', `Cannot write header ${JSON.stringify(name)}: ${what}`);
 }

@@ -6,7 +6,7 @@ import type { ConnectionCounters, ConnectionHost, RenderedRefusal } from './conn
 import type { ExchangeListener, HeaderLines, HttpLimits } from './exchange.ts';
 import { DateLine, statusLine } from './header-lines.ts';
 import { refusalDocument } from './refusal-document.ts';
-import { socketReadingInto } from './stream-handle.ts';
+import { type ByteReceiver, descriptorOf, socketReadingInto } from './stream-handle.ts';
 import { systemTicker, type Ticker } from './sweep-timer.ts';
 
 export type { ConnectionCounters, RenderedRefusal } from './connection-host.ts';
@@ -18,8 +18,20 @@ const SWEEP_INTERVAL_MS = 500;
 /** One receive buffer serves all connections: what it holds is used or copied before the next read. */
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
 
-/** Connections over the limit that are told so; beyond, they are only closed. */
+/** Refused connections that may stay open until their refusal was read; beyond, they are closed behind it. */
 const MAX_TOLD_REFUSALS = 256;
+
+/**
+ * Descriptors that connections leave to the rest of the program: runners that are started again, files that are read.
+ * When the system has none left, libuv closes what it accepts without a word to anybody; so we stop short of that.
+ */
+const RESERVED_DESCRIPTORS = 16;
+
+/** The part of them that refused connections may hold until their refusal was read. */
+const DESCRIPTORS_FOR_REFUSALS = 8;
+
+/** Trouble with accepting connections is told this often: it comes a thousand times a second. */
+const TROUBLE_INTERVAL_MS = 10_000;
 
 /** Connections that the kernel keeps while we are busy. */
 const BACKLOG = 1024;
@@ -28,6 +40,15 @@ const BACKLOG = 1024;
 const MAX_RETRY_AFTER_S = 3;
 
 const STATUS_SERVICE_UNAVAILABLE = 503;
+
+/** Connections could not be taken since the last time this was told. */
+export interface AcceptTrouble {
+  /** Why, the last time: `EMFILE` and its like, or OVERLOADED when we refused before the system would have. */
+  readonly code: string;
+  readonly connections: number;
+  /** The limit that was met, where it is known. */
+  readonly maxOpenFiles: number | undefined;
+}
 
 export interface HttpServerOptions {
   /** Called with every request whose head is in order. */
@@ -38,11 +59,18 @@ export interface HttpServerOptions {
   draining(): boolean;
   /** Told of requests that are answered here: malformed heads, and heads that came too slowly. */
   readonly onMalformed?: (error: GimbalError, remoteAddress: string) => void;
-  /** Writes their answers. Default: a problem document (RFC 9457). */
+  /** Files that the process may have open (`ulimit -n`). Connections that come near it are answered with 503. */
+  readonly maxOpenFiles?: number | undefined;
+  /** Told, at most every 10 s, of connections that could not be taken for want of descriptors. */
+  readonly onAcceptTrouble?: (trouble: AcceptTrouble) => void;
+  /** Writes the answers of refusals. Default: a problem document (RFC 9457). */
   readonly renderError?: (error: GimbalError, status: number) => RenderedRefusal;
   /** Default: the system's timer, every 500 ms. */
   readonly ticker?: Ticker;
 }
+
+/** Takes what refused clients send, which nobody wants. */
+const DROPPED: ByteReceiver = { received: () => {} };
 
 export interface HttpServer {
   readonly counters: Readonly<ConnectionCounters>;
@@ -87,6 +115,9 @@ class SocketServer implements HttpServer, ConnectionHost {
   #stopSweeping: (() => void) | undefined;
   #closesAt: Instant = NEVER;
   #isClosing = false;
+  /** Connections that could not be taken since that was last told. */
+  #troubled = 0;
+  #troubleTellableAt: Instant = Number.NEGATIVE_INFINITY;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -109,8 +140,9 @@ class SocketServer implements HttpServer, ConnectionHost {
       server.once('error', reject);
       server.listen({ host, port, backlog: BACKLOG }, () => {
         server.off('error', reject);
-        server.on('error', () => {
+        server.on('error', (error: NodeJS.ErrnoException) => {
           this.counters.acceptErrors += 1;
+          this.#tellTrouble(error.code ?? error.message);
         });
         this.#stopSweeping = (this.#options.ticker ?? systemTicker)(SWEEP_INTERVAL_MS, () => this.#sweep());
         const address = server.address();
@@ -163,7 +195,15 @@ class SocketServer implements HttpServer, ConnectionHost {
       return;
     }
     if (this.#connections.size >= this.limits.maxConnections) {
-      this.#refuse(accepted);
+      const { maxConnections } = this.limits;
+      this.#refuse(accepted, `there are too many, expected at most ${maxConnections}`);
+      return;
+    }
+    const spare = this.#spareDescriptors(accepted);
+    if (spare < RESERVED_DESCRIPTORS) {
+      this.#tellTrouble('OVERLOADED');
+      const isHurried = spare < RESERVED_DESCRIPTORS - DESCRIPTORS_FOR_REFUSALS;
+      this.#refuse(accepted, 'the server has no descriptors left for more', isHurried);
       return;
     }
     const socket = socketReadingInto(this.#receiveBuffer, accepted);
@@ -174,21 +214,33 @@ class SocketServer implements HttpServer, ConnectionHost {
     this.counters.open += 1;
   }
 
-  /** Tells a client that there are too many, and hangs up. Its request is dropped unread, so that it reads the answer. */
-  #refuse(socket: Socket): void {
+  /** Descriptors that are free beyond this socket's. */
+  #spareDescriptors(socket: Socket): number {
+    const { maxOpenFiles } = this.#options;
+    const descriptor = maxOpenFiles === undefined ? undefined : descriptorOf(socket);
+    if (maxOpenFiles === undefined || descriptor === undefined) return Number.POSITIVE_INFINITY;
+    return maxOpenFiles - 1 - descriptor;
+  }
+
+  #tellTrouble(code: string): void {
+    this.#troubled += 1;
+    const now = this.now();
+    if (now < this.#troubleTellableAt) return;
+    this.#troubleTellableAt = now + TROUBLE_INTERVAL_MS;
+    const connections = this.#troubled;
+    this.#troubled = 0;
+    this.#options.onAcceptTrouble?.({ code, connections, maxOpenFiles: this.#options.maxOpenFiles });
+  }
+
+  /**
+   * Tells a client that its connection is one too many, and hangs up. Its request is dropped unread until it has had
+   * time to read the answer; in a hurry the socket is closed behind it.
+   */
+  #refuse(accepted: Socket, why: string, isHurried = false): void {
     this.counters.refused += 1;
+    const { socket, deliverTo } = socketReadingInto(this.#receiveBuffer, accepted);
     socket.on('error', () => {});
-    if (this.#refused.size >= MAX_TOLD_REFUSALS) {
-      socket.destroy();
-      return;
-    }
-    this.#refused.set(socket, false);
-    socket.on('close', () => this.#refused.delete(socket));
-    const { maxConnections } = this.limits;
-    const error = new GimbalError(
-      'OVERLOADED',
-      `Cannot accept the connection: there are too many, expected at most ${maxConnections}`,
-    );
+    const error = new GimbalError('OVERLOADED', `Cannot accept the connection: ${why}`);
     const { headers, body } = (this.#options.renderError ?? refusalDocument)(
       error,
       STATUS_SERVICE_UNAVAILABLE,
@@ -197,7 +249,14 @@ class SocketServer implements HttpServer, ConnectionHost {
     const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
     const head = `${statusLine(STATUS_SERVICE_UNAVAILABLE)}${headers}${retryAfter}${length}${this.dateLine()}Connection: close\r\n\r\n`;
     socket.end(head + body);
-    socket.resume();
+    if (isHurried || this.#refused.size >= MAX_TOLD_REFUSALS) {
+      // The answer is in the kernel's hands by now: it leaves before the connection ends.
+      socket.destroy();
+      return;
+    }
+    this.#refused.set(socket, false);
+    socket.on('close', () => this.#refused.delete(socket));
+    deliverTo(DROPPED);
   }
 
   #sweep(): void {

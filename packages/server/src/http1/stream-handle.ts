@@ -8,6 +8,8 @@ import { Socket, type SocketConstructorOpts } from 'node:net';
 interface StreamHandle {
   useUserBuffer?: unknown;
   writeQueueSize?: number;
+  /** File descriptor; not there, or below 0, where the system has none. */
+  fd?: number;
 }
 
 /** Told of bytes in a buffer that is reused after the call. */
@@ -68,6 +70,12 @@ export function plainSocket(socket: Socket): ReadySocket {
 export function unsentBytes(socket: Socket): number {
   const queued = socket.writableLength;
   return queued === 0 ? 0 : (handleOf(socket)?.writeQueueSize ?? 0) + queued;
+}
+
+/** The descriptor of a socket, where the system has them. Systems give the lowest free one: it tells how many are open. */
+export function descriptorOf(socket: Socket): number | undefined {
+  const fd = handleOf(socket)?.fd;
+  return fd !== undefined && fd >= 0 ? fd : undefined;
 }
 
 function handleOf(socket: Socket): StreamHandle | null | undefined {

@@ -13,6 +13,8 @@ const PROBES = new Set([
   '/healthz',
   '/v2/health/live',
   '/v2/health/ready',
+  '/v2/models/{model}/ready',
+  '/v2/models/{model}/versions/{version}/ready',
 ]);
 
 /** `.000` to `.999`. */
@@ -30,7 +32,7 @@ export function accessLevel(record: CallRecord): LogLevel {
     case 'shed':
       return 'warn';
     default:
-      return record.model === undefined && PROBES.has(record.route) ? 'debug' : 'info';
+      return PROBES.has(record.route) ? 'debug' : 'info';
   }
 }
 

@@ -109,6 +109,63 @@ describe('pages', () => {
   });
 });
 
+describe('the start page', () => {
+  it('has commands for pictures and texts before those for numbers', () => {
+    const { text } = aBench().start({ url: '/' });
+    const commands = [...text.matchAll(/\/v1\/models\/([^/]+)\/predict/g)].map((match) => match[1] ?? '');
+    expect([commands[0], commands.at(-1)]).toEqual(['eyes', 'add-sub']);
+  });
+});
+
+/** Calls of a canvas, in their order. */
+interface Drawn {
+  readonly call: string;
+  readonly values: readonly unknown[];
+}
+
+/** What the page's own script draws for predictions on a canvas of 400 pixels. */
+function drawn(predictions: readonly object[]): Drawn[] {
+  const calls: Drawn[] = [];
+  const context = new Proxy({} as Record<string, unknown>, {
+    get:
+      (_, call: string) =>
+      (...values: unknown[]) => {
+        calls.push({ call, values });
+        return { width: 10 };
+      },
+  });
+  const source = readFileSync(new URL('./assets/answer-view.js', import.meta.url), 'utf8');
+  const view = new Function(`${source}; return answerView;`)() as {
+    drawBoxes(canvas: object, list: readonly object[]): void;
+  };
+  view.drawBoxes({ width: 400, height: 400, getContext: () => context }, predictions);
+  return calls;
+}
+
+describe('boxes over a picture', () => {
+  const face = { label: 'face', confidence: 0.93, bbox: [10, 20, 50, 60] };
+
+  it('have their label and its percents, which are never 0 for what is more', () => {
+    for (const [confidence, text] of [
+      [0.93, 'face 93 %'],
+      [0.004, 'face 0.4 %'],
+      [0.00002, 'face 0.002 %'],
+      [1e-9, 'face < 0.0001 %'],
+    ] as const) {
+      const texts = drawn([{ ...face, confidence }]).filter(({ call }) => call === 'fillText');
+      expect(texts.map(({ values }) => values[0])).toEqual([text]);
+    }
+  });
+
+  it('have a dot for each landmark', () => {
+    const dots = drawn([{ ...face, landmarks: [20, 30, 40, 31] }, face]).filter(({ call }) => call === 'arc');
+    expect(dots.map(({ values }) => values.slice(0, 2))).toEqual([
+      [20, 30],
+      [40, 31],
+    ]);
+  });
+});
+
 describe('html', () => {
   it('escapes values and keeps markup', () => {
     expect(html`<b>${'<&>'}</b>${[html`<i>${1}</i>`, undefined]}`.markup).toBe(

@@ -1,7 +1,10 @@
-import { type Datatype, GimbalError, isDatatype, JsonScan, MAX_AXES } from '@gimbal/core';
+import { type Datatype, GimbalError, isDatatype, JsonScan, jsonPointerAt, MAX_AXES } from '@gimbal/core';
 
 /** Inputs and outputs that one request may name; models have a few. */
 const MAX_TENSORS = 256;
+
+/** Longest part of a member's name that a message repeats. */
+const MAX_SHOWN_KEY = 64;
 
 /** Where an input's elements are. */
 export type InputSource =
@@ -38,38 +41,50 @@ export interface InferHead {
 }
 
 /** What parameters of the request, an input or an output may hold. */
-type Parameters = Map<string, string | number | boolean | null>;
+type Parameter = string | number | boolean | null;
+type Parameters = ReadonlyMap<string, Parameter>;
 
-/** Reads the JSON of a request; elements stay where they are, to be read when their place is known. */
+const NO_PARAMETERS: Parameters = new Map();
+const NO_OUTPUTS: readonly OutputHead[] = [];
+
+/**
+ * Reads the JSON of a request; elements stay where they are, to be read when their place is known. A member that is
+ * there twice is refused, as readers differ in which of them counts; among members that nobody knows it is not looked
+ * for, since that would take memory for each of them.
+ */
 export function readInferHead(json: Uint8Array, maxDepth: number): InferHead {
   const scan = new JsonScan(json, maxDepth);
-  let id = '';
+  let id: string | undefined;
   let inputs: InputHead[] | undefined;
-  let outputs: OutputHead[] = [];
-  let parameters: Parameters = new Map();
+  let outputs: OutputHead[] | undefined;
+  let parameters: Parameters | undefined;
   scan.openObject();
   for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
-    if (key === 'id') id = readId(scan);
-    else if (key === 'inputs') inputs = readTensors(scan, 'inputs', readInput);
-    else if (key === 'outputs') outputs = readTensors(scan, 'outputs', readOutput);
-    else if (key === 'parameters') parameters = readParameters(scan);
-    else scan.skip();
+    if (key === 'id') {
+      refuseSecond(scan, id, key);
+      // The protocol's id is a string: a number would come back as another value, and Triton refuses it too.
+      id = scan.string();
+    } else if (key === 'inputs') {
+      refuseSecond(scan, inputs, key);
+      inputs = readTensors(scan, 'inputs', readInput);
+    } else if (key === 'outputs') {
+      refuseSecond(scan, outputs, key);
+      outputs = readTensors(scan, 'outputs', readOutput);
+    } else if (key === 'parameters') {
+      refuseSecond(scan, parameters, key);
+      parameters = readParameters(scan);
+    } else scan.skip();
   }
   scan.finish();
   if (!inputs) throw malformed('the member "inputs" is missing, expected a list of tensors');
-  refuseSequences(parameters);
+  if (parameters) refuseSequences(parameters);
   return {
-    id,
+    id: id ?? '',
     inputs,
-    outputs,
-    binaryOutput: parameters.get('binary_data_output') === true,
-    timeoutMicros: timeoutOf(parameters),
+    outputs: outputs ?? NO_OUTPUTS,
+    binaryOutput: parameters?.get('binary_data_output') === true,
+    timeoutMicros: parameters && timeoutOf(parameters),
   };
-}
-
-function readId(scan: JsonScan): string {
-  // Some clients send a number; the protocol's is a string.
-  return scan.kind() === 'string' ? scan.string() : String(scan.number());
 }
 
 function readTensors<Head>(
@@ -92,14 +107,23 @@ function readInput(scan: JsonScan, index: number): InputHead {
   let datatype: string | undefined;
   let shape: number[] | undefined;
   let at: number | undefined;
-  let parameters: Parameters = new Map();
+  let parameters: Parameters | undefined;
   scan.openObject();
   for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
-    if (key === 'name') name = scan.string();
-    else if (key === 'datatype') datatype = scan.string();
-    else if (key === 'shape') shape = readShape(scan, index);
-    else if (key === 'parameters') parameters = readParameters(scan);
-    else if (key === 'data') {
+    if (key === 'name') {
+      refuseSecond(scan, name, key);
+      name = scan.string();
+    } else if (key === 'datatype') {
+      refuseSecond(scan, datatype, key);
+      datatype = scan.string();
+    } else if (key === 'shape') {
+      refuseSecond(scan, shape, key);
+      shape = readShape(scan, index);
+    } else if (key === 'parameters') {
+      refuseSecond(scan, parameters, key);
+      parameters = readParameters(scan);
+    } else if (key === 'data') {
+      refuseSecond(scan, at, key);
       scan.next();
       at = scan.at;
       scan.skip();
@@ -108,7 +132,7 @@ function readInput(scan: JsonScan, index: number): InputHead {
   if (name === undefined) throw malformed(`inputs[${index}] has no "name"`);
   if (!isDatatype(datatype)) throw wrongDatatype(name, datatype);
   if (!shape) throw malformed(`input "${name}" has no "shape"`);
-  return { name, datatype, shape, source: sourceOf(name, at, parameters) };
+  return { name, datatype, shape, source: sourceOf(name, at, parameters ?? NO_PARAMETERS) };
 }
 
 function sourceOf(name: string, at: number | undefined, parameters: Parameters): InputSource {
@@ -135,13 +159,18 @@ function sourceOf(name: string, at: number | undefined, parameters: Parameters):
 
 function readOutput(scan: JsonScan, index: number): OutputHead {
   let name: string | undefined;
-  let parameters: Parameters = new Map();
+  let given: Parameters | undefined;
   scan.openObject();
   for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
-    if (key === 'name') name = scan.string();
-    else if (key === 'parameters') parameters = readParameters(scan);
-    else scan.skip();
+    if (key === 'name') {
+      refuseSecond(scan, name, key);
+      name = scan.string();
+    } else if (key === 'parameters') {
+      refuseSecond(scan, given, key);
+      given = readParameters(scan);
+    } else scan.skip();
   }
+  const parameters = given ?? NO_PARAMETERS;
   if (name === undefined) throw malformed(`outputs[${index}] has no "name"`);
   if (parameters.has('shared_memory_region')) {
     throw new GimbalError(
@@ -178,9 +207,10 @@ function readShape(scan: JsonScan, index: number): number[] {
 }
 
 function readParameters(scan: JsonScan): Parameters {
-  const parameters: Parameters = new Map();
+  const parameters = new Map<string, Parameter>();
   scan.openObject();
   for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
+    refuseSecond(scan, parameters.get(key), key);
     switch (scan.kind()) {
       case 'string':
         parameters.set(key, scan.string());
@@ -223,6 +253,19 @@ function wrongDatatype(name: string, datatype: string | undefined): GimbalError 
   return new GimbalError(
     'INVALID_INPUT',
     `Cannot use input "${name}": expected a datatype of the protocol (FP32, INT64, BYTES, …), got ${JSON.stringify(datatype ?? null)}`,
+  );
+}
+
+/** Refuses a member that has a value already; its second one is ahead. */
+export function refuseSecond(scan: JsonScan, value: unknown, key: string): void {
+  if (value === undefined) return;
+  const pointer = jsonPointerAt(scan.bytes, scan.at);
+  const expected = 'each member once';
+  const received = `${JSON.stringify(key.slice(0, MAX_SHOWN_KEY))} twice`;
+  throw new GimbalError(
+    'MALFORMED_REQUEST',
+    `Cannot read the JSON: expected ${expected}, got ${received} in "${pointer}"`,
+    { fields: [{ pointer, expected, received }] },
   );
 }
 

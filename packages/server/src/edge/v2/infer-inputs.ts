@@ -68,7 +68,11 @@ export function tensorsOf(inputs: readonly PlannedInput[]): readonly TensorInput
     .map(({ head, block }) => ({ span: block.span, shape: head.shape }));
 }
 
-/** A BYTES tensor that came in binary: lengths are never trusted. */
+/**
+ * A BYTES tensor that came in binary: lengths are never trusted. BOOL is handed on as it came, as Triton does: bytes
+ * past 1 are the client's own meaning, and mean true where JSON is written. (The native API, which no client of Triton
+ * speaks, refuses them.)
+ */
 export function checkFilled({ head, block }: PlannedInput): void {
   if (head.datatype !== 'BYTES' || head.source.kind !== 'binary') return;
   const fault = bytesTensorFault(block.bytes, elementCount(head.shape) ?? 0);

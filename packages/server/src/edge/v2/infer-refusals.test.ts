@@ -6,11 +6,41 @@ import { aBench, BINARY_ROW, floats, infer, LENGTH, ROW } from './testing/infer-
 
 type Refusal = readonly [what: string, status: number, request: FakeRequest, message?: RegExp];
 
+/** The object as JSON, with one of its members there a second time. */
+function twice(object: Readonly<Record<string, unknown>>, key: string): string {
+  return `${JSON.stringify(object).slice(0, -1)},"${key}":${JSON.stringify(object[key])}}`;
+}
+
 const REFUSALS: readonly Refusal[] = [
   ['broken JSON', 400, infer('{"inputs":')],
   ['an empty body', 400, infer('')],
   ['no object', 400, infer('[]')],
   ['text after the JSON', 400, infer(`${JSON.stringify({ inputs: [ROW] })}x`)],
+  ['a number as id', 400, infer({ id: 7, inputs: [ROW] }), /expected a string, got "7" in "\/id"/],
+  ['an id twice', 400, infer('{"id":"a","id":"b","inputs":[]}'), /"id" twice in "\/id"/],
+  ['inputs twice', 400, infer('{"inputs":[],"inputs":[]}'), /"inputs" twice/],
+  ['outputs twice', 400, infer('{"outputs":[],"outputs":[],"inputs":[]}'), /"outputs" twice/],
+  ['parameters twice', 400, infer('{"parameters":{},"parameters":{},"inputs":[]}'), /"parameters" twice/],
+  [
+    'a parameter twice',
+    400,
+    infer('{"parameters":{"timeout":1,"timeout":2},"inputs":[]}'),
+    /"timeout" twice in "\/parameters\/timeout"/,
+  ],
+  ...['name', 'datatype', 'shape', 'data', 'parameters'].map(
+    (key): Refusal => [
+      `${key} of an input twice`,
+      400,
+      infer(`{"inputs":[${twice({ ...ROW, parameters: {} }, key)}]}`),
+      new RegExp(`"${key}" twice in "/inputs/0/${key}"`),
+    ],
+  ),
+  [
+    'a name of an output twice',
+    400,
+    infer(`{"inputs":[],"outputs":[{"name":"X_out","name":"X_out"}]}`),
+    /"name" twice in "\/outputs\/0\/name"/,
+  ],
   ['no inputs', 400, infer({}), /"inputs" is missing/],
   ['empty inputs', 400, infer({ inputs: [] }), /"X" is missing/],
   ['an unknown input', 400, infer({ inputs: [{ ...ROW, name: 'Y' }] }), /unexpected inference input/],

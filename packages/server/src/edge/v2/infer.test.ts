@@ -44,6 +44,17 @@ describe('infer with JSON', () => {
     bench.assertClean(1);
   });
 
+  it('hands binary BOOL on as it came, as Triton does; in JSON every byte but 0 is true', () => {
+    const bench = aBench([aTensorSpec('B', 'BOOL', [-1, 4])]);
+    const row = { name: 'B', datatype: 'BOOL', shape: [1, 4], parameters: { binary_data_size: 4 } };
+    const bytes = Uint8Array.of(0, 1, 2, 255);
+    const request = { inputs: [row], parameters: { binary_data_output: true } };
+    expect([...binaryOf(bench.ask(infer(request, [bytes]))).rest]).toEqual([0, 1, 2, 255]);
+    const text = jsonOf(bench.ask(infer({ inputs: [row] }, [bytes])));
+    expect(text.outputs[0]?.data).toEqual([false, true, true, true]);
+    bench.assertClean(2);
+  });
+
   it('writes NaN and infinities bare and takes them', () => {
     const bench = aBench();
     const body = JSON.stringify({ inputs: [{ ...ROW, data: ['#', '##'] }] });

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
 import { FrontBench } from '../front/testing/front-bench.ts';
 import type { FakeExchange, FakeRequest } from '../testing/fake-exchange.ts';
 import { anAddSubModel, anEchoModel, aTensorSpec } from '../testing/fake-model.ts';
@@ -35,6 +36,11 @@ async function later(bench: FrontBench, request: FakeRequest): Promise<FakeExcha
   return exchange;
 }
 
+/** Decompression runs on another thread. */
+async function answered(exchange: FakeExchange): Promise<void> {
+  await vi.waitUntil(() => exchange.answer !== undefined);
+}
+
 describe('health', () => {
   it('is live whatever the models do, with a body for KServe’s clients', () => {
     const bench = aBench();
@@ -53,6 +59,21 @@ describe('health', () => {
     expect(loading.json).toMatchObject({ error: expect.stringMatching(/not ready/) });
     bench.inference.draining = true;
     expect(get('/v2/health/ready', bench).text).toMatch(/shutting down/);
+  });
+
+  it('that is asked for too early is recorded as no failure: probes are no work that was shed', () => {
+    const bench = aBench();
+    bench.inference.ready = false;
+    versionOf(bench, 1).state = 'loading';
+    for (const url of ['/v2/health/ready', '/v2/models/fixed/ready', '/v2/models/fixed/versions/1/ready']) {
+      const { json } = get(url, bench);
+      expect(json).toMatchObject({ code: expect.any(String), request_id: bench.record.requestId });
+      const { status, outcome, code } = bench.record;
+      expect({ url, status, outcome, code }).toEqual({ url, status: 503, outcome: 'ok', code: undefined });
+    }
+    bench.inference.draining = true;
+    get('/v2/health/ready', bench);
+    expect(bench.record.outcome).toBe('ok');
   });
 
   it('of a model is that of the version asked for', () => {
@@ -191,7 +212,74 @@ describe('repository', () => {
     expect(post('/v2/repository/index', '{"ready":true}', bench).json).toEqual(all.slice(1));
   });
 
-  it.each(['{', '[]', '{"ready":1}', '{}x'])('refuses the body %s', (body) => {
+  it('has one row for a version whose change on disk can’t be loaded, with its state and why', () => {
+    const bench = aBench();
+    const entries = bench.inference.catalogue();
+    bench.inference.catalogue = () =>
+      entries.map((entry) => ({
+        ...entry,
+        failures: [
+          { version: '1', reason: 'opset 999' },
+          { version: '7', reason: 'truncated' },
+        ],
+      }));
+    const rows = post('/v2/repository/index', '', bench).json as { name: string; version: string }[];
+    expect(rows.filter(({ name }) => name === 'fixed')).toEqual([
+      {
+        name: 'fixed',
+        version: '1',
+        state: 'READY',
+        reason: expect.stringMatching(/unchanged.*: opset 999$/),
+      },
+      { name: 'fixed', version: '7', state: 'UNAVAILABLE', reason: 'truncated' },
+    ]);
+    const names = rows.map(({ name, version }) => `${name}/${version}`);
+    expect(new Set(names).size).toBe(names.length);
+    const ready = post('/v2/repository/index', '{"ready":true}', bench).json as { version: string }[];
+    expect(ready.map(({ version }) => version)).not.toContain('7');
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+  ])('reads bodies in %s', async (coding, compress) => {
+    const bench = aBench();
+    Object.assign(versionOf(bench, 0), { state: 'unavailable' });
+    const headers = { 'content-encoding': coding };
+    const index = bench.ask({
+      url: '/v2/repository/index',
+      headers,
+      body: compress('{"ready":true}'),
+    });
+    await answered(index);
+    expect(index.json).toHaveLength(2);
+    const body = compress('{"parameters":{"config":"{}"}}');
+    const load = bench.ask({ url: '/v2/repository/models/fixed/load', headers, body });
+    await answered(load);
+    expect(load.status).toBe(501);
+    expect(bench.inference.loads).toEqual([]);
+  });
+
+  it('refuses a body that grows past the limit, a broken one, and a coding that is not known', async () => {
+    const bench = aBench();
+    const ask = async (coding: string, body: Uint8Array): Promise<FakeExchange> => {
+      const exchange = bench.ask({
+        url: '/v2/repository/index',
+        headers: { 'content-encoding': coding },
+        body,
+      });
+      await answered(exchange);
+      return exchange;
+    };
+    expect((await ask('gzip', gzipSync(Buffer.alloc(8 * 1024 * 1024, ' ')))).status).toBe(413);
+    expect((await ask('gzip', Buffer.from('{}'))).status).toBe(400);
+    const unknown = await ask('br', Buffer.from('{}'));
+    expect(unknown.status).toBe(415);
+    expect(unknown.answer?.headers.get('accept-encoding')).toBe('gzip, deflate');
+    expect(unknown.json).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
+  });
+
+  it.each(['{', '[]', '{"ready":1}', '{}x', '{"ready":true,"ready":true}'])('refuses the body %s', (body) => {
     expect(post('/v2/repository/index', body).status).toBe(400);
     expect(post('/v2/repository/models/fixed/load', body).status).toBe(400);
   });

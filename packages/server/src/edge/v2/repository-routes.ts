@@ -1,6 +1,8 @@
 import { type CatalogueEntry, GimbalError, JsonScan, type VersionState } from '@gimbal/core';
 import { answerJson } from '../front/simple-answers.ts';
 import type { EdgePorts, EdgeRequest } from '../route.ts';
+import { refuseSecond } from './infer-head.ts';
+import { readPlainBody } from './plain-body.ts';
 import { unsupported, type V2Route, v2Route } from './v2-route.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -12,21 +14,24 @@ const STATES: Readonly<Record<VersionState, string>> = {
   unavailable: 'UNAVAILABLE',
 };
 
+const CHANGE_FAILED = "what serves is unchanged, as its change on disk can't be loaded";
+
 /** The repository extension: index, load, unload. */
 export function repositoryRoutes(ports: EdgePorts): V2Route[] {
   const { inference } = ports;
   const withBody = (request: EdgeRequest, run: (body: RepositoryBody) => void): void => {
-    request.exchange.readBody(
-      MAX_BODY_BYTES,
-      (bytes) => {
+    const onFail = (error: unknown): void => request.reply.fail(error);
+    readPlainBody(request, {
+      limitBytes: MAX_BODY_BYTES,
+      onBody: (bytes) => {
         try {
           run(readBody(bytes, ports.limits.maxJsonDepth));
         } catch (error) {
-          request.reply.fail(error);
+          onFail(error);
         }
       },
-      (error) => request.reply.fail(error),
-    );
+      onFail,
+    });
   };
   const change = (verb: 'load' | 'unload') => (request: EdgeRequest) =>
     withBody(request, ({ overrides }) => {
@@ -75,17 +80,25 @@ interface IndexEntry {
   readonly reason?: string;
 }
 
+/** One row for each version: where a change to one that serves can't be loaded, its row says so beside its state. */
 function indexOf({ model, versions, failures }: CatalogueEntry): IndexEntry[] {
-  const entries: IndexEntry[] = [
-    ...versions.map(({ spec, state, reason }) => ({
+  const reasons = new Map(failures.map(({ version, reason }) => [version, reason]));
+  const rows = new Map<string, IndexEntry>();
+  for (const { spec, state, reason } of versions) {
+    const { version } = spec;
+    const failed = reasons.get(version);
+    const why = reason ?? (failed === undefined ? undefined : `${CHANGE_FAILED}: ${failed}`);
+    rows.set(version, {
       name: model,
-      version: spec.version,
+      version,
       state: STATES[state],
-      ...(reason === undefined ? {} : { reason }),
-    })),
-    ...failures.map(({ version, reason }) => ({ name: model, version, state: 'UNAVAILABLE', reason })),
-  ];
-  return entries.length > 0 ? entries : [{ name: model }];
+      ...(why === undefined ? {} : { reason: why }),
+    });
+  }
+  for (const [version, reason] of reasons) {
+    if (!rows.has(version)) rows.set(version, { name: model, version, state: STATES.unavailable, reason });
+  }
+  return rows.size > 0 ? [...rows.values()] : [{ name: model }];
 }
 
 interface RepositoryBody {
@@ -98,12 +111,14 @@ interface RepositoryBody {
 function readBody(bytes: Uint8Array, maxDepth: number): RepositoryBody {
   if (bytes.length === 0) return { ready: false, overrides: false };
   const scan = new JsonScan(bytes, maxDepth);
-  let ready = false;
+  let ready: boolean | undefined;
   let overrides = false;
   scan.openObject();
   for (let key = scan.nextKey(); key !== undefined; key = scan.nextKey()) {
-    if (key === 'ready') ready = scan.boolean();
-    else if (key === 'parameters' && scan.kind() === 'object') {
+    if (key === 'ready') {
+      refuseSecond(scan, ready, key);
+      ready = scan.boolean();
+    } else if (key === 'parameters' && scan.kind() === 'object') {
       scan.openObject();
       for (let name = scan.nextKey(); name !== undefined; name = scan.nextKey()) {
         overrides ||= name === 'config' || name.startsWith('file:');
@@ -112,5 +127,5 @@ function readBody(bytes: Uint8Array, maxDepth: number): RepositoryBody {
     } else scan.skip();
   }
   scan.finish();
-  return { ready, overrides };
+  return { ready: ready ?? false, overrides };
 }

@@ -136,18 +136,37 @@ function failure(json) {
   return pieces;
 }
 
-/** Boxes in picture pixels over the picture on a canvas. */
+/** Whole percents, and as many decimals as something small needs to be more than 0. */
+function percent(ratio) {
+  const value = ratio * 100;
+  if (value >= 1 || value === 0) return `${value.toFixed(0)} %`;
+  return value < 0.0001 ? '< 0.0001 %' : `${Number(value.toPrecision(1))} %`;
+}
+
+/** Eyes, nose and the like, [x, y, x, y, …], as ringed dots. */
+function drawPoints(context, points, unit) {
+  for (let index = 0; index + 1 < points.length; index += 2) {
+    context.beginPath();
+    context.arc(points[index], points[index + 1], 2.5 * unit, 0, 2 * Math.PI);
+    context.fillStyle = '#ffffff';
+    context.fill();
+    context.stroke();
+  }
+}
+
+/** Boxes and points in picture pixels over the picture on a canvas. */
 function drawBoxes(canvas, list) {
   const context = canvas.getContext('2d');
   const unit = Math.max(canvas.width, canvas.height) / 400;
   context.lineWidth = 2 * unit;
   context.font = `600 ${13 * unit}px system-ui, sans-serif`;
-  for (const { bbox, label, confidence } of list) {
+  for (const { bbox, label, confidence, landmarks = [] } of list) {
     if (!bbox) continue;
     const [left, top, right, bottom] = bbox;
-    const text = `${label ?? ''} ${(confidence * 100).toFixed(0)} %`;
+    const text = `${label ?? ''} ${percent(confidence)}`;
     context.strokeStyle = '#ffc857';
     context.strokeRect(left, top, right - left, bottom - top);
+    drawPoints(context, landmarks, unit);
     const width = context.measureText(text).width + 8 * unit;
     context.fillStyle = '#ffc857';
     context.fillRect(left, Math.max(0, top - 18 * unit), width, 18 * unit);
