@@ -4,15 +4,22 @@ import { Heap, type HeapOrder, OUTSIDE } from './heap.ts';
 import type { Work } from './work.ts';
 import { isMoreUrgent, WorkList } from './work-list.ts';
 
+/** What works of one flow have in common besides their tenant. */
+export interface FlowKind {
+  readonly costClass: number;
+  /** Whether their callers said how long they wait. */
+  readonly deadlineTold: boolean;
+}
+
 /**
- * The waiting works of one tenant and one cost class in a lane: what is served in order of urgency, or newest first while
- * its lane can't know how long its callers wait. Among flows time is shared, so that neither a greedy tenant nor one
- * kind of dear request takes it all.
+ * The waiting works of one tenant and one kind in a lane: served in order of urgency, or newest first where nobody said
+ * how long callers wait and the queue stands. Among flows time is shared, so that neither a greedy tenant nor one kind
+ * of dear request takes it all.
  */
 export class Flow<Payload> {
   /** Who shares in its lane. */
   readonly tenant: string;
-  readonly costClass: number;
+  readonly kind: FlowKind;
   readonly #lists = new Map<string, WorkList<Payload>>();
   readonly #byUrgency: Heap<WorkList<Payload>> = new Heap<WorkList<Payload>>(MOST_URGENT_FIRST);
   #units = 0;
@@ -24,9 +31,9 @@ export class Flow<Payload> {
   tag = 0;
   seat = OUTSIDE;
 
-  constructor(tenant: string, costClass: number) {
+  constructor(tenant: string, { costClass, deadlineTold }: FlowKind) {
     this.tenant = tenant;
-    this.costClass = costClass;
+    this.kind = { costClass, deadlineTold };
   }
 
   /** Cost of what waits. */

@@ -1,6 +1,6 @@
 import { assert } from '../base/assert.ts';
 import type { Instant } from '../base/time.ts';
-import { Flow } from './flow.ts';
+import { Flow, type FlowKind } from './flow.ts';
 import { Heap, type HeapOrder, OUTSIDE } from './heap.ts';
 import type { Work } from './work.ts';
 import type { WorkList } from './work-list.ts';
@@ -53,9 +53,8 @@ class Tenant<Payload> implements Sharer {
 }
 
 /** What admission wants to know the wait of. */
-export interface Asked {
+export interface Asked extends FlowKind {
   readonly tenant: string;
-  readonly costClass: number;
   readonly urgency: Instant;
 }
 
@@ -69,7 +68,7 @@ export interface AskedUnits {
 export class Lane<Payload> {
   readonly #shares = new FairShare<Tenant<Payload>>();
   readonly #tenants = new Map<string, Tenant<Payload>>();
-  /** The youngest first: set while nobody says how long callers wait and delays stay long. */
+  /** The youngest first, of those whose callers did not say how long they wait: set while the queue stands. */
   newestFirst = false;
   works = 0;
   rows = 0;
@@ -77,7 +76,7 @@ export class Lane<Payload> {
 
   push(work: Work<Payload>): WorkList<Payload> {
     const tenant = this.#tenantFor(work.tenant);
-    const flow = flowOf(tenant, work.costClass);
+    const flow = flowOf(tenant, work);
     const list = flow.push(work);
     work.flow = flow;
     if (flow.seat === OUTSIDE) tenant.shares.joined(flow);
@@ -93,7 +92,7 @@ export class Lane<Payload> {
   next(bucket?: string): Work<Payload> | undefined {
     const first = this.#shares.waiting.first;
     const flow = first?.shares.waiting.first;
-    const work = flow?.next(this.newestFirst, bucket);
+    const work = flow && this.#nextOf(flow, bucket);
     return work ?? (bucket === undefined ? undefined : this.#search(bucket));
   }
 
@@ -136,13 +135,13 @@ export class Lane<Payload> {
   /** Units of this lane that are served before a new work, by the shares of those who wait now. */
   unitsBefore(asked: Asked, { units, now }: AskedUnits): number {
     if (this.works === 0) return 0;
-    const own = this.newestFirst ? 0 : (this.#flowOf(asked)?.unitsBefore(asked.urgency, now) ?? 0);
+    const own = this.#isNewestFirst(asked) ? 0 : (this.#flowOf(asked)?.unitsBefore(asked.urgency, now) ?? 0);
     return this.#withShares(asked, own + units) - units;
   }
 
   /** Whether what is due after the new work, in its own flow, still fits: `fits` is told units of the lane. */
   laterFits(asked: Asked, added: number, fits: (units: number, by: Instant) => boolean): boolean {
-    const flow = this.newestFirst || this.works === 0 ? undefined : this.#flowOf(asked);
+    const flow = this.#isNewestFirst(asked) || this.works === 0 ? undefined : this.#flowOf(asked);
     if (!flow) return true;
     return flow.laterFits(asked.urgency, (units, by) => fits(this.#withShares(asked, units + added), by));
   }
@@ -153,7 +152,8 @@ export class Lane<Payload> {
     let inTenant = own;
     if (tenant && tenant.shares.waiting.size > 0) {
       for (const flow of tenant.shares.waiting) {
-        if (flow.costClass !== asked.costClass) inTenant += Math.min(flow.units, own);
+        if (flow.kind.costClass !== asked.costClass || flow.kind.deadlineTold !== asked.deadlineTold)
+          inTenant += Math.min(flow.units, own);
       }
     }
     let units = inTenant;
@@ -161,8 +161,17 @@ export class Lane<Payload> {
     return units;
   }
 
-  #flowOf({ tenant, costClass }: Asked): Flow<Payload> | undefined {
-    return this.#tenants.get(tenant)?.flows.get(costClass);
+  #flowOf(asked: Asked): Flow<Payload> | undefined {
+    return this.#tenants.get(asked.tenant)?.flows.get(keyOf(asked));
+  }
+
+  #nextOf(flow: Flow<Payload>, bucket: string | undefined): Work<Payload> | undefined {
+    return flow.next(this.#isNewestFirst(flow.kind), bucket);
+  }
+
+  /** Whoever said how long it waits gets its turn within that. */
+  #isNewestFirst({ deadlineTold }: FlowKind): boolean {
+    return this.newestFirst && !deadlineTold;
   }
 
   /** The least served of those that have a work of the bucket. */
@@ -172,7 +181,7 @@ export class Lane<Payload> {
       if (best && tenant.tag > best.tenant.tag) continue;
       for (const flow of tenant.shares.waiting) {
         if (best && best.tenant === tenant && flow.tag >= best.flow.tag) continue;
-        const work = flow.next(this.newestFirst, bucket);
+        const work = this.#nextOf(flow, bucket);
         if (work) best = { tenant, flow, work };
       }
     }
@@ -195,13 +204,18 @@ export class Lane<Payload> {
   }
 }
 
-function flowOf<Payload>(tenant: Tenant<Payload>, costClass: number): Flow<Payload> {
-  let flow = tenant.flows.get(costClass);
+function flowOf<Payload>(tenant: Tenant<Payload>, kind: FlowKind): Flow<Payload> {
+  const key = keyOf(kind);
+  let flow = tenant.flows.get(key);
   if (!flow) {
-    flow = new Flow(tenant.name, costClass);
-    tenant.flows.set(costClass, flow);
+    flow = new Flow(tenant.name, kind);
+    tenant.flows.set(key, flow);
   }
   return flow;
+}
+
+function keyOf({ costClass, deadlineTold }: FlowKind): number {
+  return costClass * 2 + (deadlineTold ? 0 : 1);
 }
 
 const LEAST_SERVED: HeapOrder<Sharer> = {

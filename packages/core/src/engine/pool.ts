@@ -195,7 +195,7 @@ export class Pool<Payload> {
 
   /** How long a new work of the lane would wait for a runner of this pool. */
   predictedWaitMs(lane: Criticality, now: Instant): number {
-    const asked = { lane, tenant: '', costClass: 0, urgency: NEVER };
+    const asked = { lane, tenant: '', costClass: 0, deadlineTold: true, urgency: NEVER };
     const queuedMs = this.queuedMs(this.queue.unitsBefore(asked, { units: 0, now }));
     return (this.remainingMs(now) + queuedMs) / Math.max(1, this.serving);
   }

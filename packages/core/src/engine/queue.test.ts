@@ -85,7 +85,10 @@ describe('WorkQueue', () => {
     expect(queue.oldest('sheddable')).toBeUndefined();
     expect([queue.depth('critical'), queue.depth('default'), queue.depth('sheddable')]).toEqual([1, 2, 0]);
     const before = (lane: Criticality): number =>
-      queue.unitsBefore({ lane, tenant: '', costClass: 0, urgency: NEVER }, { units: 1, now: 8 });
+      queue.unitsBefore(
+        { lane, tenant: '', costClass: 0, deadlineTold: true, urgency: NEVER },
+        { units: 1, now: 8 },
+      );
     expect([before('critical'), before('default'), before('sheddable')]).toEqual([1, 5, 5]);
   });
 
@@ -130,11 +133,14 @@ describe('WorkQueue', () => {
     expect(drained(queue)).toEqual(['patient', 'young']);
   });
 
-  it('serves the newest first where a queue stands', () => {
-    const queue = aQueue([aWork('1'), aWork('2', { bucket: 'x' }), aWork('3')]);
+  it('serves the newest first where a queue stands and nobody said how long to wait', () => {
+    const untold = { deadlineTold: false };
+    const queue = aQueue([aWork('1', untold), aWork('2', { ...untold, bucket: 'x' }), aWork('3', untold)]);
     queue.setNewestFirst('default', true);
     expect(queue.frontOf('b')?.payload).toBe('3');
     expect(drained(queue)).toEqual(['3', '2', '1']);
+    for (const name of ['a', 'b', 'c']) queue.push(aWork(name));
+    expect(drained(queue), 'those who said how long they wait keep their turn').toEqual(['a', 'b', 'c']);
   });
 
   it('shares time by tenants, whatever each of them has waiting', () => {
@@ -181,7 +187,7 @@ describe('WorkQueue', () => {
   it('foresees for a new work the share that others take beside it', () => {
     const queue = aQueue([]);
     for (let count = 0; count < 100; count += 1) queue.push(aWork('greedy', { tenant: 'greedy' }));
-    const ask = { lane: 'default', costClass: 0, urgency: NEVER } as const;
+    const ask = { lane: 'default', costClass: 0, deadlineTold: true, urgency: NEVER } as const;
     expect(queue.unitsBefore({ ...ask, tenant: 'modest' }, { units: 1, now: 0 })).toBe(1);
     expect(queue.unitsBefore({ ...ask, tenant: 'greedy' }, { units: 1, now: 0 })).toBe(100);
   });
@@ -190,7 +196,7 @@ describe('WorkQueue', () => {
     const queue = aQueue([]);
     for (let count = 0; count < 10; count += 1) queue.push(aWork('far', { deadline: 2000 }));
     for (let count = 0; count < 3; count += 1) queue.push(aWork('near', { deadline: 100 }));
-    const ask = { lane: 'default', tenant: '', costClass: 0 } as const;
+    const ask = { lane: 'default', tenant: '', costClass: 0, deadlineTold: true } as const;
     expect(queue.unitsBefore({ ...ask, urgency: 150 }, { units: 1, now: 0 })).toBe(3);
     expect(queue.unitsBefore({ ...ask, urgency: 3000 }, { units: 1, now: 0 })).toBe(13);
   });

@@ -28,4 +28,13 @@ describe('SustainedDelay', () => {
     delay.emptied();
     expect(delay.isSustained(701)).toBe(false);
   });
+
+  it('is forgotten when nothing is seen any more', () => {
+    const delay = new SustainedDelay(OPTIONS);
+    for (let now = 0; now <= 300; now += 10) delay.waited(100, now);
+    expect(delay.isSustained(650)).toBe(true);
+    expect(delay.isSustained(750)).toBe(false);
+    delay.waited(100, 10_000);
+    expect(delay.isSustained(10_000)).toBe(false);
+  });
 });
