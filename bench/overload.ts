@@ -11,7 +11,13 @@ const AFTER_SECONDS = 8;
 /** Of the capacity, after the overload. */
 const AFTER_RATIO = 0.7;
 const GOOD_AGAIN_RATIO = 0.95;
-const MAX_CONNECTIONS = 8_192;
+/** A client of small requests has fewer connections than requests a second: the generator could not open so many. */
+const MAX_CONNECTIONS: Readonly<Record<Job['name'], number>> = {
+  digits: 2_048,
+  'image-tensor': 8_192,
+  jpeg: 8_192,
+  text: 4_096,
+};
 const CAPACITY_SECONDS = 5;
 const CAPACITY_CONNECTIONS = 16;
 
@@ -45,6 +51,8 @@ export interface OverloadRow {
   readonly recoverySeconds: number | undefined;
   readonly statuses: LoadResult['statuses'];
   readonly failures: LoadResult['failures'];
+  /** A second, that the generator could not send. */
+  readonly unsentPerSecond: number;
   /** How late the generator was at worst. */
   readonly maxLagMs: number;
 }
@@ -118,7 +126,7 @@ async function overload(
           { ratePerSecond: capacity * factor, seconds: OVERLOAD_SECONDS },
           { ratePerSecond: capacity * AFTER_RATIO, seconds: AFTER_SECONDS },
         ],
-        maxConnections: MAX_CONNECTIONS,
+        maxConnections: MAX_CONNECTIONS[job.name],
         poissonSeed: 7,
         retries: clients === '3 retries, no budget' ? 3 : 0,
       },
@@ -139,6 +147,7 @@ async function overload(
     recoverySeconds: recovery(load),
     statuses: load.statuses,
     failures: load.failures,
+    unsentPerSecond: load.unsent / load.seconds,
     maxLagMs: load.maxLagMs,
   };
   say(line(row));

@@ -6,6 +6,8 @@ import type { LoadCase, LoadMode, LoadPlan, LoadResult } from './plan.ts';
 import { Recorder } from './recorder.ts';
 
 const DEFAULT_DEADLINE_MS = 60_000;
+/** Arrivals that the generator comes to later than this are left out, and counted. */
+const MAX_LATENESS_MS = 50;
 /** After the window's end, answers on the way are waited for this long (open loop). */
 const TAIL_MS = 2_000;
 /** A closed-loop connection that was refused comes back after this long, so that a dead server is not hammered. */
@@ -143,7 +145,9 @@ class LoadGenerator implements ConnectionEvents {
     const tick = (): void => {
       const now = performance.now();
       while (!next.done && next.value <= now) {
-        this.#arrive({ intendedMs: next.value, attempt: 0 });
+        // A generator that can't keep up offers less; what it would send late would measure itself.
+        if (now - next.value > MAX_LATENESS_MS) this.#recorder.unsent(next.value);
+        else this.#arrive({ intendedMs: next.value, attempt: 0 });
         next = arrivals.next();
       }
       if (next.done) return;
@@ -161,8 +165,13 @@ class LoadGenerator implements ConnectionEvents {
       this.#send(connection, start);
       return;
     }
+    if (this.#connections >= mode.maxConnections) {
+      // One that waited here for a connection would measure this program's queue.
+      this.#recorder.unsent(start.intendedMs);
+      return;
+    }
     this.#waiting.push(start);
-    if (this.#connections < mode.maxConnections) this.#connect();
+    this.#connect();
   }
 
   /** As a client without a budget: at once, with its whole patience again. */

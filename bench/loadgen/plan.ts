@@ -50,6 +50,8 @@ export interface LoadPlan {
 export interface LoadResult {
   readonly seconds: number;
   readonly started: number;
+  /** Arrivals left out, since the generator could not keep up. */
+  readonly unsent: number;
   readonly good: number;
   readonly goodPerSecond: number;
   readonly statuses: Readonly<Record<string, number>>;

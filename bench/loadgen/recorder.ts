@@ -11,6 +11,7 @@ export class Recorder {
   #count = 0;
   #sum = 0;
   #started = 0;
+  #unsent = 0;
   #maxLagMs = 0;
   readonly #statuses: Record<string, number> = {};
   readonly #failures: Record<FailureKind, number> = { timeout: 0, connect: 0, reset: 0, 'wrong-answer': 0 };
@@ -47,6 +48,11 @@ export class Recorder {
     this.#count += 1;
   }
 
+  /** The generator could not send it in time. */
+  unsent(intendedMs: number): void {
+    if (this.#inside(intendedMs)) this.#unsent += 1;
+  }
+
   refused(atMs: number, status: number): void {
     if (this.#inside(atMs)) this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
   }
@@ -64,6 +70,7 @@ export class Recorder {
     return {
       seconds,
       started: this.#started,
+      unsent: this.#unsent,
       good,
       goodPerSecond: round(good / seconds),
       statuses: this.#statuses,

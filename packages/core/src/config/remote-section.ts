@@ -73,7 +73,10 @@ export const declaredRemote = mapping({
       .array(endpoint, { error: ADDRESSES })
       .min(1, { error: ADDRESSES })
       .max(MAX_ENDPOINTS, { error: ADDRESSES }),
-    { description: 'Addresses of servers that all serve the same model; load is shared among those that work.' },
+    {
+      description:
+        'Addresses of servers that all serve the same model; load is shared among those that work.',
+    },
   ),
   model: optionalField(text('the name of a model'), {
     description: 'The model’s name there. Default: its name here.',
@@ -90,7 +93,8 @@ export const declaredRemote = mapping({
       'How tensors travel over REST. `auto` (the default): as raw bytes where the server lists the extension `binary_tensor_data`.',
   }),
   concurrency: optionalField(integerOrAuto({ min: 1, max: MAX_CONCURRENCY }), {
-    description: 'Batches at once at each endpoint. `auto` (the default): as many as do not make each other wait.',
+    description:
+      'Batches at once at each endpoint. `auto` (the default): as many as do not make each other wait.',
   }),
   maxConcurrency: optionalField(integer({ min: 1, max: MAX_CONCURRENCY }), {
     description: 'Most that `auto` tries. Default: 32.',
@@ -103,7 +107,8 @@ export const declaredRemote = mapping({
     description: 'Time for a connection. Default: 1s.',
   }),
   attemptTimeout: optionalField(duration({ minMs: 10, maxMs: DAY_MS, unit: 'in-value' }), {
-    description: 'Longest that one attempt may take. Default: five times the latency that was seen, at least 500ms.',
+    description:
+      'Longest that one attempt may take. Default: five times the latency that was seen, at least 500ms.',
   }),
   maxResponse: optionalField(byteSize({ min: 1024, max: 2048 * MIB - 1 }), {
     description: 'Largest answer that is read. Default: 64MiB.',
@@ -135,7 +140,9 @@ interface Checked {
   readonly endpoints: readonly string[];
   readonly inputs?: unknown;
   readonly outputs?: unknown;
-  readonly headers?: readonly { readonly value?: string | undefined; readonly env?: string | undefined }[] | undefined;
+  readonly headers?:
+    | readonly { readonly value?: string | undefined; readonly env?: string | undefined }[]
+    | undefined;
   readonly tls?: { readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
 }
 

@@ -71,7 +71,7 @@ function foreseen<Payload>(target: Target<Payload>, ask: Admission, now: Instant
   const margin = 1 + pool.cost.deviationRatio;
   const ownMs = pool.ownMs(ask) / Math.min(runners, ownRuns);
   const queuedMs = ladder.waitMs(pool, pool.queue.unitsBefore(ask, { units, now }), { lane: ask.lane, now });
-  const waitMs = queuedMs + arrivingMs(target);
+  const waitMs = queuedMs + arrivingMs(target) + pool.hostLagMs;
   const finish = now + (waitMs * ladder.slip.of(ask) + ownMs) * margin;
   if (finish > ask.deadline) return refused(tooLate(finish - ask.deadline));
   const fits = pool.queue.laterFits(ask, units, (before, by) => {

@@ -18,6 +18,8 @@ const OUTLIER_FACTOR = 4;
 const MIN_FACTOR = 0.001;
 /** Prediction error before any was seen. */
 const FIRST_DEVIATION_RATIO = 0.1;
+/** The way to a runner and back is part of the fixed cost of a run; a few times that is no news. */
+const TRANSPORT_FACTOR = 4;
 /** Classes are powers of two of a size in bytes, so these are all that can come. */
 const MAX_CLASSES = 64;
 
@@ -53,9 +55,14 @@ export class CostModel {
     return this.#line.perRowMs * this.#factor;
   }
 
-  /** Mean absolute error, in parts of the prediction: the margin of admission. */
+  /** Mean absolute error, in parts of the prediction: the margin of admission, at most one prediction more. */
   get deviationRatio(): number {
-    return this.#deviationRatio;
+    return Math.min(1, this.#deviationRatio);
+  }
+
+  /** What the way to a runner and back may add to a run, whatever was learned since the profile. */
+  get transportMs(): number {
+    return TRANSPORT_FACTOR * this.#line.fixedMs;
   }
 
   /** The profile of a runner that has just loaded. The same one again, after a restart, unlearns nothing. */

@@ -5,6 +5,7 @@ import type { BatchReport } from '../contract/runner-port.ts';
 import type { Batch, BatchPart } from './batch.ts';
 import { type BatchingDecision, decideBatch } from './batching.ts';
 import { CostModel } from './cost-model.ts';
+import { HostLag } from './host-lag.ts';
 import type { PoolView } from './pool-view.ts';
 import { LANES, WorkQueue } from './queue.ts';
 import { RowCeiling } from './row-ceiling.ts';
@@ -16,13 +17,13 @@ import type { RowRange, Work } from './work.ts';
 const GAP_LEARNING_RATIO = 0.1;
 /** A work that can hardly be done in time is tried no more often than this. */
 const TRIAL_EVERY_MS = 1000;
-/** A turn of the event loop ends no more works of a queue that stands than this. */
-const MAX_SHED_AT_ONCE = 256;
 /**
  * Batches that one runner may have. 1: it runs one thing at a time, and what waits in the queue can still be batched
  * better, expired and cancelled. More hides the doorbell's latency where a run is about as short.
  */
 const BATCHES_PER_RUNNER = 1;
+/** A turn of the event loop ends no more works of a queue that stands than this. */
+const MAX_SHED_AT_ONCE = 256;
 
 export interface PoolOptions {
   readonly version: string;
@@ -61,6 +62,7 @@ export class Pool<Payload> {
   readonly standing = new StandingQueue();
   readonly #runners: RunnerSet<Payload>;
   readonly #ceiling = new RowCeiling();
+  readonly #lag = new HostLag();
   #gapMs = NEVER;
   /** Of a row, lately. */
   #usualUnits = 1;
@@ -175,6 +177,11 @@ export class Pool<Payload> {
     return this.cost.perRowMs * this.#usualUnits + this.cost.fixedMs / this.maxRows;
   }
 
+  /** How late the host is, lately, to see what runners have done. */
+  get hostLagMs(): number {
+    return this.#lag.ms;
+  }
+
   /** What a new work adds: its own runs, one after the other. */
   ownMs({ rows, costClass }: { readonly rows: number; readonly costClass: number }): number {
     const runs = Math.max(1, Math.ceil(rows / this.maxRows));
@@ -236,7 +243,13 @@ export class Pool<Payload> {
     if (!runner || !batch) return undefined;
     const startedAt = Math.max(batch.startedAt, runner.freeSince);
     runner.freeSince = now;
-    if (report.parts.some((part) => part.ok)) this.cost.observed(batch, now - startedAt);
+    const runMs = report.preprocessMs + report.inferMs + report.postprocessMs;
+    const tookMs = Math.max(runMs, now - startedAt);
+    this.#lag.observed({ runMs, lagMs: tookMs - runMs });
+    if (report.parts.some((part) => part.ok)) {
+      // What the host was late to see is no cost of the run, but for the way there and back.
+      this.cost.observed(batch, Math.min(tookMs, runMs + this.cost.transportMs));
+    }
     return batch;
   }
 
@@ -265,7 +278,7 @@ export class Pool<Payload> {
    */
   #front(now: Instant, hooks: BatchHooks<Payload>): Work<Payload> | undefined {
     for (let work = this.queue.front(); work; work = this.queue.front()) {
-      const rows = Math.min(this.queue.rowsIn(work.bucket), this.maxRows);
+      const rows = Math.min(this.queue.rowsIn(work.bucket), this.#rowsAtOnce);
       const limit = this.queue.works === 1 ? work.deadline : this.#latestStart(work, rows);
       if (now < limit) return work;
       hooks.tooLate(work);
@@ -305,7 +318,7 @@ export class Pool<Payload> {
     return decideBatch(
       {
         rows,
-        maxRows: this.maxRows,
+        maxRows: this.#rowsAtOnce,
         preferredSizes: this.options.preferredSizes,
         maxDelayMs: this.options.maxDelayMs,
         fixedMs: this.cost.fixedMs,
@@ -318,6 +331,13 @@ export class Pool<Payload> {
     );
   }
 
+  /** Where a row still got cheaper at the largest size measured and nobody set a limit, a late host runs more at once. */
+  get #rowsAtOnce(): number {
+    return this.maxRows > 1 && this.options.maxRows === 'auto'
+      ? this.maxRows * this.#lag.stretch
+      : this.maxRows;
+  }
+
   /** The parts of a batch: the front work and companions of its bucket, as far as all can make their deadlines. */
   #fill(front: Work<Payload>, rows: number, turn: Turn<Payload>): BatchPart<Payload>[] {
     const { now, hooks } = turn;
@@ -327,7 +347,7 @@ export class Pool<Payload> {
     let units = first.rows * front.unitsPerRow;
     let { deadline } = front;
     // Works without rows (a shape with a 0) take no room, so that parts are bounded too.
-    while (room > 0 && parts.length < this.maxRows) {
+    while (room > 0 && parts.length < this.#rowsAtOnce) {
       const work = this.queue.frontOf(front.bucket);
       if (!work) break;
       // Another range of a work that is in already can only come with it.

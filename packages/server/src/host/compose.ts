@@ -16,6 +16,7 @@ import { openArena } from '../transport/open-arena.ts';
 import { Catalogue } from './catalogue.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
+import { duplicateDescriptor } from './duplicate-descriptor.ts';
 import { Guards } from './guards.ts';
 import type { HostEvent } from './host-event.ts';
 import { LoadGate } from './load-gate.ts';
@@ -291,6 +292,7 @@ class Composition {
       clock: systemClock,
       draining: () => this.#catalogue.draining,
       maxOpenFiles: readMaxOpenFiles(),
+      duplicateDescriptor,
       onAcceptTrouble: ({ code, connections, maxOpenFiles }) =>
         this.#telemetry.log.warn('Connections were refused: too few files may be open', {
           code,

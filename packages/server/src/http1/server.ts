@@ -1,10 +1,12 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { type Clock, GimbalError, type Instant, NEVER } from '@gimbal/core';
+import { AcceptGate, type DuplicateDescriptor } from './accept-gate.ts';
 import { BodyMemory } from './body-memory.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionCounters, ConnectionHost, RenderedRefusal } from './connection-host.ts';
 import type { ExchangeListener, HeaderLines, HttpLimits } from './exchange.ts';
 import { DateLine, statusLine } from './header-lines.ts';
+import { LOOK_INTERVAL_MS, LoopPressure } from './loop-pressure.ts';
 import { refusalDocument } from './refusal-document.ts';
 import { type ByteReceiver, descriptorOf, socketReadingInto } from './stream-handle.ts';
 import { systemTicker, type Ticker } from './sweep-timer.ts';
@@ -33,8 +35,10 @@ const DESCRIPTORS_FOR_REFUSALS = 8;
 /** Trouble with accepting connections is told this often: it comes a thousand times a second. */
 const TROUBLE_INTERVAL_MS = 10_000;
 
-/** Connections that the kernel keeps while we are busy. */
-const BACKLOG = 1024;
+/** While the gate is shut for a loop that is saturated, at least so many connections stay: fewer saturate no loop. */
+const FEWEST_CONNECTIONS = 64;
+/** A gate that was shut for having too many connections opens when this share of them is left. */
+const ROOM_RATIO = 0.95;
 
 /** Refused clients come back spread over this many seconds. */
 const MAX_RETRY_AFTER_S = 3;
@@ -65,7 +69,9 @@ export interface HttpServerOptions {
   readonly onAcceptTrouble?: (trouble: AcceptTrouble) => void;
   /** Writes the answers of refusals. Default: a problem document (RFC 9457). */
   readonly renderError?: (error: GimbalError, status: number) => RenderedRefusal;
-  /** Default: the system's timer, every 500 ms. */
+  /** Lets new connections wait in the kernel while there are too many, instead of being told so. */
+  readonly duplicateDescriptor?: DuplicateDescriptor | undefined;
+  /** Default: the system's timer. */
   readonly ticker?: Ticker;
 }
 
@@ -103,7 +109,10 @@ class SocketServer implements HttpServer, ConnectionHost {
     acceptErrors: 0,
   };
   readonly #options: HttpServerOptions;
-  readonly #server: Server;
+  readonly #gate: AcceptGate;
+  readonly #pressure = new LoopPressure();
+  #lookedAt: Instant = NEVER;
+  #stopLooking: (() => void) | undefined;
   readonly #dateLine: DateLine;
   readonly #receiveBuffer = Buffer.allocUnsafeSlow(RECEIVE_BUFFER_BYTES);
   readonly #connections = new Set<Connection>();
@@ -129,33 +138,29 @@ class SocketServer implements HttpServer, ConnectionHost {
     this.#closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
-      this.#accept(socket),
-    );
+    this.#gate = new AcceptGate({
+      onConnection: (socket) => this.#accept(socket),
+      onError: (error) => {
+        this.counters.acceptErrors += 1;
+        this.#tellTrouble(error.code ?? error.message);
+      },
+      duplicate: options.duplicateDescriptor,
+    });
   }
 
-  listen({ host, port }: { host: string; port: number }): Promise<{ port: number }> {
-    return new Promise((resolve, reject) => {
-      const server = this.#server;
-      server.once('error', reject);
-      server.listen({ host, port, backlog: BACKLOG }, () => {
-        server.off('error', reject);
-        server.on('error', (error: NodeJS.ErrnoException) => {
-          this.counters.acceptErrors += 1;
-          this.#tellTrouble(error.code ?? error.message);
-        });
-        this.#stopSweeping = (this.#options.ticker ?? systemTicker)(SWEEP_INTERVAL_MS, () => this.#sweep());
-        const address = server.address();
-        resolve({ port: typeof address === 'object' && address ? address.port : port });
-      });
-    });
+  async listen(address: { host: string; port: number }): Promise<{ port: number }> {
+    const listening = await this.#gate.listen(address);
+    const ticker = this.#options.ticker ?? systemTicker;
+    this.#stopSweeping = ticker(SWEEP_INTERVAL_MS, () => this.#sweep());
+    if (this.#options.duplicateDescriptor) this.#stopLooking = ticker(LOOK_INTERVAL_MS, () => this.#look());
+    return listening;
   }
 
   close(graceMs: number): Promise<void> {
     this.#closesAt = Math.min(this.#closesAt, this.now() + graceMs);
     if (!this.#isClosing) {
       this.#isClosing = true;
-      this.#server.close();
+      this.#gate.close();
       for (const socket of this.#refused.keys()) socket.destroy();
       for (const connection of this.#connections) connection.closeIfIdle();
     }
@@ -186,6 +191,7 @@ class SocketServer implements HttpServer, ConnectionHost {
   connectionClosed(connection: Connection): void {
     if (!this.#connections.delete(connection)) return;
     this.counters.open -= 1;
+    this.#minded();
     this.#settleClose();
   }
 
@@ -212,6 +218,23 @@ class SocketServer implements HttpServer, ConnectionHost {
     this.#connections.add(connection);
     this.counters.accepted += 1;
     this.counters.open += 1;
+    this.#minded();
+  }
+
+  /** Shuts or opens the gate by how many there are and how the loop keeps up. */
+  #minded(): void {
+    const { size } = this.#connections;
+    const { maxConnections } = this.limits;
+    const isHurried = this.#pressure.saturated && size >= FEWEST_CONNECTIONS;
+    if (isHurried || size >= maxConnections) this.#gate.shutNow();
+    else if (this.#gate.shut && size <= maxConnections * ROOM_RATIO) this.#gate.open();
+  }
+
+  #look(): void {
+    const now = this.now();
+    if (this.#lookedAt < NEVER) this.#pressure.observed(now - this.#lookedAt - LOOK_INTERVAL_MS);
+    this.#lookedAt = now;
+    this.#minded();
   }
 
   /** Descriptors that are free beyond this socket's. */
@@ -280,6 +303,7 @@ class SocketServer implements HttpServer, ConnectionHost {
     if (!this.#isClosing || this.#connections.size > 0) return;
     this.#stopSweeping?.();
     this.#stopSweeping = undefined;
+    this.#stopLooking?.();
     this.#resolveClosed();
   }
 }

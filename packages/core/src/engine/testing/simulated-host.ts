@@ -37,7 +37,11 @@ interface SimulatedRunner {
   readonly place: RunnerPlace;
   readonly profile: CostProfile;
   /** In the order in which it runs them. */
-  readonly batches: { readonly batch: Batch<SimulatedPayload>; endsAt: Instant }[];
+  readonly batches: {
+    readonly batch: Batch<SimulatedPayload>;
+    readonly startsAt: Instant;
+    endsAt: Instant;
+  }[];
 }
 
 /**
@@ -160,7 +164,7 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
     if (!runner) throw new Error(`Cannot run a batch: runner ${batch.runner} does not exist`);
     const startsAt = Math.max(this.now, runner.batches.at(-1)?.endsAt ?? 0);
     const { fixedMs, perRowMs } = runner.profile;
-    runner.batches.push({ batch, endsAt: startsAt + fixedMs + perRowMs * batch.units });
+    runner.batches.push({ batch, startsAt, endsAt: startsAt + fixedMs + perRowMs * batch.units });
     this.batches.push(batch);
   }
 
@@ -191,7 +195,8 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
       const first = runner.batches[0];
       if (!first || first.endsAt > this.now) continue;
       runner.batches.shift();
-      this.engine.batchReported(runner.place, first.batch.id, this.#report(first.batch), this.now);
+      const report = this.#report(first.batch, first.endsAt - first.startsAt);
+      this.engine.batchReported(runner.place, first.batch.id, report, this.now);
     }
     this.#tell();
     this.polls += 1;
@@ -209,11 +214,11 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
     }
   }
 
-  #report(batch: Batch<SimulatedPayload>): BatchReport {
+  #report(batch: Batch<SimulatedPayload>, inferMs: number): BatchReport {
     return {
       parts: batch.parts.map((part) => this.onPart?.(part) ?? echo(part)),
       preprocessMs: 0,
-      inferMs: batch.predictedMs,
+      inferMs,
       postprocessMs: 0,
       release: () => {},
     };
