@@ -47,6 +47,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./verbs/devices.ts')).devices,
   },
   {
+    name: 'drill',
+    summary: 'break something on purpose under load, and say whether clients noticed',
+    load: async () => (await import('./verbs/drill.ts')).drill,
+  },
+  {
     name: 'init',
     summary: 'make a starter folder with a configuration and a tiny model',
     load: async () => (await import('./verbs/init.ts')).init,

@@ -84,8 +84,8 @@ export {
   type EngineDriver,
   type RunnerLoss,
   type RunnerPlace,
-  type WorkOutcome,
 } from './engine/engine.ts';
+export type { WorkOutcome } from './engine/outcome.ts';
 export type { Pool, PoolOptions } from './engine/pool.ts';
 export type { PoolView } from './engine/pool-view.ts';
 export { LANES } from './engine/queue.ts';

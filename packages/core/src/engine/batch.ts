@@ -21,6 +21,8 @@ export interface Batch<Payload> {
   readonly units: number;
   /** Of all its rows; undefined when they differ. */
   readonly costClass: number | undefined;
+  /** Of the rung's breaker, when it started. */
+  readonly ticket: number;
   readonly startedAt: Instant;
   readonly predictedMs: number;
 }

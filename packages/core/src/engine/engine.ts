@@ -1,40 +1,32 @@
 import { assert } from '../base/assert.ts';
+import { type Random, SeededRandom } from '../base/random.ts';
 import { type Instant, NEVER } from '../base/time.ts';
 import type { CostProfile } from '../contract/model.ts';
-import type { BatchReport, PartReport } from '../contract/runner-port.ts';
-import type { DegradationReason, StageTimings } from '../contract/work.ts';
+import type { BatchReport } from '../contract/runner-port.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
 import { type Admission, admission } from './admission.ts';
 import type { Arrival } from './arriving.ts';
 import type { Batch, BatchPart } from './batch.ts';
 import { Heap, type HeapOrder } from './heap.ts';
+import {
+  done,
+  failureOf,
+  failureOfAll,
+  isGood,
+  isOutOfMemory,
+  MISSING_PART,
+  type WorkOutcome,
+} from './outcome.ts';
 import type { BatchHooks, Pool } from './pool.ts';
 import { expired, poison, stale, unavailable } from './refusal.ts';
 import { type EngineVersionOptions, VersionLadder } from './version-ladder.ts';
-import { type RowsReported, urgencyOf, type Work } from './work.ts';
+import { urgencyOf, type Work } from './work.ts';
 
 /** A driver's timer may be this late: nearer instants are waited for turn by turn. */
 const TIMER_LATENESS_MS = 2;
 /** `poll` asks to be called at least this often while works are open: timers of the platform overflow after 24 days. */
 const LONGEST_SLEEP_MS = 60_000;
-
-/** How a work ended. */
-export type WorkOutcome =
-  | {
-      readonly kind: 'done';
-      readonly rung: number;
-      /** The one that had its last rows. */
-      readonly runner: string;
-      readonly degradedBecause: DegradationReason | undefined;
-      /** Rows of the batch that its last rows were in. */
-      readonly batchRows: number;
-      /** In row order. */
-      readonly reports: readonly RowsReported[];
-      readonly timings: StageTimings;
-    }
-  | { readonly kind: 'failed'; readonly error: GimbalError }
-  | { readonly kind: 'cancelled' };
 
 /** What the engine asks its driver to do. Called from inside engine methods; must not call back into the engine. */
 export interface EngineDriver<Payload> {
@@ -47,6 +39,18 @@ export interface EngineDriver<Payload> {
   settle(work: Work<Payload>, outcome: WorkOutcome): void;
   /** Nothing of a removed version is left in the engine. */
   drained(version: string): void;
+  /**
+   * A rung's breaker wants to know whether its variant works again: submit a probe with an input of your own. Without
+   * it, a breaker that has opened stays open.
+   */
+  probe?(want: ProbeWanted): void;
+}
+
+/** A golden input is wanted by the breaker of a rung. */
+export interface ProbeWanted {
+  readonly version: string;
+  readonly rung: number;
+  readonly ticket: number;
 }
 
 /** Which runner an event is about. */
@@ -73,6 +77,8 @@ export type Ask = Pick<Admission, 'rows' | 'deadline'> & Partial<Omit<Admission,
  */
 export class Engine<Payload> {
   readonly #driver: EngineDriver<Payload>;
+  /** For jitter. */
+  readonly #random: Random;
   readonly #versions = new Map<string, VersionLadder<Payload>>();
   /** Versions for which works wait; the others need no look. */
   readonly #waiting = new Set<VersionLadder<Payload>>();
@@ -84,8 +90,9 @@ export class Engine<Payload> {
   #alone = 0;
   #now: Instant = 0;
 
-  constructor(driver: EngineDriver<Payload>) {
+  constructor(driver: EngineDriver<Payload>, options: { readonly random?: Random } = {}) {
     this.#driver = driver;
+    this.#random = options.random ?? new SeededRandom(1);
     this.#hooks = {
       nextBatchId: () => {
         this.#lastBatchId += 1;
@@ -107,7 +114,7 @@ export class Engine<Payload> {
 
   addVersion(options: EngineVersionOptions): void {
     assert(!this.#versions.has(options.version), 'a version is added once');
-    this.#versions.set(options.version, new VersionLadder(options));
+    this.#versions.set(options.version, new VersionLadder(options, this.#random));
   }
 
   /** No new works; those inside go on. `drained` follows when none is left, also at once. */
@@ -175,6 +182,20 @@ export class Engine<Payload> {
     this.#waiting.add(place.ladder);
   }
 
+  /** Runs a work of the driver's own on a rung whose breaker asked for it; it is settled as any other. */
+  submitProbe(work: Work<Payload>, { rung, ticket }: ProbeWanted, now: Instant): void {
+    const ladder = this.#versions.get(work.version);
+    const pool = ladder?.pools[rung];
+    if (!ladder || !pool || ladder.removing || pool.serving === 0) {
+      this.#settle(work, { kind: 'failed', error: unavailable(undefined) });
+      return;
+    }
+    work.probe = { rung, ticket };
+    if (work.deadline < NEVER) this.#deadlines.add(work);
+    pool.enqueue(work, now);
+    this.#waiting.add(ladder);
+  }
+
   /** The caller has gone: a waiting work leaves at once, a running one is ignored when it comes back. */
   cancel(work: Work<Payload>): void {
     if (work.status === 'settled') return;
@@ -209,6 +230,7 @@ export class Engine<Payload> {
     const batches = pool.runnerLost(place.runnerId);
     const alone = batches.length === 1 && batches[0]?.parts.length === 1;
     for (const batch of batches) {
+      if (loss.cause !== 'stopped') ladder.ended(batch, 'hard', now);
       for (const part of batch.parts) this.#lostPart(pool, part, { ...loss, alone, now });
     }
     this.#rehome(ladder);
@@ -232,6 +254,7 @@ export class Engine<Payload> {
     const pool = ladder?.pools[place.rung];
     const batch = pool?.reported(place.runnerId, batchId, report, now);
     if (!ladder || !pool || !batch) return;
+    ladder.ended(batch, failureOfAll(report), now);
     if (report.parts.some(isOutOfMemory)) pool.outOfMemory(batch.rows, now);
     for (let index = 0; index < batch.parts.length; index += 1) {
       const part = batch.parts[index];
@@ -248,6 +271,9 @@ export class Engine<Payload> {
     this.#now = now;
     this.#expireAll(now);
     let next = NEVER;
+    for (const ladder of this.#versions.values()) {
+      for (const want of ladder.takeProbes(now)) this.#driver.probe?.({ version: ladder.version, ...want });
+    }
     for (const ladder of this.#waiting) {
       const until = this.#start(ladder, now);
       if (until === undefined) this.#waiting.delete(ladder);
@@ -409,6 +435,7 @@ export class Engine<Payload> {
     assert(work.status !== 'settled', 'a work is settled once');
     work.status = 'settled';
     const ladder = this.#versions.get(work.version);
+    if (work.probe) ladder?.probed(work.probe, isGood(outcome), this.#now);
     if (ladder && work.admitted) ladder.openBytes -= work.bytes;
     this.#deadlines.remove(work);
     this.#driver.settle(work, outcome);
@@ -429,44 +456,3 @@ const BY_DEADLINE: HeapOrder<Work<unknown>> = {
     work.deadlineSeat = index;
   },
 };
-
-/** A runner that says less than it was asked is at fault itself, not the work. */
-const MISSING_PART: PartReport = {
-  ok: false,
-  code: 'INTERNAL',
-  message: 'Cannot answer: the runner reported fewer results than it was given inputs',
-  fields: [],
-};
-
-function isOutOfMemory(report: PartReport): report is Extract<PartReport, { ok: false }> {
-  return !report.ok && report.code === 'OUT_OF_MEMORY';
-}
-
-function failureOf(report: Extract<PartReport, { ok: false }>): GimbalError {
-  return new GimbalError(report.code, report.message, { fields: report.fields });
-}
-
-function done<Payload>(
-  work: Work<Payload>,
-  end: { batch: Batch<Payload>; report: BatchReport; now: Instant },
-): WorkOutcome {
-  const { batch, report, now } = end;
-  const { preprocessMs, inferMs, postprocessMs } = report;
-  if (work.reported.length > 1) work.reported.sort((left, right) => left.firstRow - right.firstRow);
-  const stagesMs = preprocessMs + inferMs + postprocessMs;
-  return {
-    kind: 'done',
-    rung: batch.rung,
-    runner: batch.runner,
-    degradedBecause: work.degradedBecause,
-    batchRows: batch.rows,
-    reports: work.reported,
-    timings: {
-      queueMs: work.startedAt - work.enqueuedAt,
-      batchMs: Math.max(0, now - batch.startedAt - stagesMs),
-      preprocessMs,
-      inferMs,
-      postprocessMs,
-    },
-  };
-}

@@ -58,6 +58,8 @@ export class Pool<Payload> {
   readonly options: PoolOptions;
   readonly queue = new WorkQueue<Payload>();
   readonly cost = new CostModel();
+  /** Of the breaker that watches it; set by the ladder. */
+  ticket: () => number = () => 0;
   /** For callers that did not say how long they wait. */
   readonly standing = new StandingQueue();
   readonly #runners: RunnerSet<Payload>;
@@ -407,6 +409,7 @@ export class Pool<Payload> {
       rows,
       units,
       costClass,
+      ticket: this.ticket(),
       startedAt: now,
       predictedMs,
     };

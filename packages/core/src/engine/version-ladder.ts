@@ -1,7 +1,10 @@
+import type { Random } from '../base/random.ts';
 import type { Instant } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { DegradationReason } from '../contract/work.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
+import type { BreakerWeight } from '../errors/registry.ts';
+import { Breaker, type BreakerTicket } from '../policy/breaker/breaker.ts';
 import { LadderController } from '../policy/ladder/ladder-controller.ts';
 import { Arriving } from './arriving.ts';
 import { LadderDemand } from './ladder-demand.ts';
@@ -49,7 +52,11 @@ export class VersionLadder<Payload> {
   /** Why a rung's variant can't run; undefined while it starts or serves. */
   readonly #faults: (GimbalError | undefined)[];
 
-  constructor(options: EngineVersionOptions) {
+  /** One for each rung; they matter only where there is another rung to go to. */
+  readonly #breakers: readonly Breaker[];
+  #now: Instant = 0;
+
+  constructor(options: EngineVersionOptions, random: Random) {
     this.version = options.version;
     this.maxQueuedBytes = options.maxQueuedBytes ?? MAX_QUEUED_BYTES;
     this.#maxRunning = options.maxRunning ?? Number.POSITIVE_INFINITY;
@@ -58,6 +65,11 @@ export class VersionLadder<Payload> {
     );
     this.controller = new LadderController(this.pools.length);
     this.#faults = this.pools.map(() => undefined);
+    this.#breakers = this.pools.map((pool) => {
+      const breaker = new Breaker(random);
+      pool.ticket = () => breaker.ticket;
+      return breaker;
+    });
   }
 
   get empty(): boolean {
@@ -128,12 +140,31 @@ export class VersionLadder<Payload> {
   /** Why a rung gets no new works; undefined when it does. */
   closedBecause(rung: number): string | undefined {
     const pool = this.pools[rung];
-    return pool && pool.serving > 0 ? undefined : 'unavailable';
+    if (!pool || pool.serving === 0) return 'unavailable';
+    return this.pools.length > 1 && !this.#breakers[rung]?.allows(this.#now) ? 'breaker open' : undefined;
+  }
+
+  /** A batch of the rung has ended: undefined for one of which something was answered. */
+  ended(of: { rung: number; ticket: BreakerTicket }, failure: BreakerWeight | undefined, now: Instant): void {
+    this.#breakers[of.rung]?.ended(of.ticket, failure, now);
+  }
+
+  /** Rungs that want a golden input now. */
+  takeProbes(now: Instant): readonly { readonly rung: number; readonly ticket: BreakerTicket }[] {
+    if (this.pools.length === 1) return [];
+    return this.#breakers.flatMap((breaker, rung) => {
+      const ticket = (this.pools[rung]?.serving ?? 0) > 0 ? breaker.takeProbe(now) : undefined;
+      return ticket === undefined ? [] : [{ rung, ticket }];
+    });
+  }
+
+  probed(of: { rung: number; ticket: BreakerTicket }, isGood: boolean, now: Instant): void {
+    this.#breakers[of.rung]?.probed(of.ticket, isGood, now);
   }
 
   /** `closed` is healthy. */
-  breakerState(_rung: number): string {
-    return 'closed';
+  breakerState(rung: number): string {
+    return this.#breakers[rung]?.state(this.#now).kind ?? 'closed';
   }
 
   /** Counts what is asked for, once for each work. */
@@ -145,6 +176,7 @@ export class VersionLadder<Payload> {
 
   /** Decides the shares anew, when it is time. */
   control(now: Instant): void {
+    this.#now = Math.max(this.#now, now);
     if (this.pools.length === 1 || now - this.#steppedAt < STEP_MS) return;
     this.#steppedAt = now;
     const slots = Math.min(this.#maxRunning, Math.max(...this.pools.map(({ serving }) => serving)));
@@ -174,10 +206,10 @@ export class VersionLadder<Payload> {
       case 'best-only':
         return [best];
       case 'best-first':
-        return this.pools.filter(({ serving }) => serving > 0).slice(0, 1);
+        return this.#takingWork().slice(0, 1);
       case 'any': {
         const picked = this.controller.pick();
-        return this.pools.filter((pool, rung) => rung >= picked && pool.serving > 0);
+        return this.#takingWork().filter((_, index, pools) => (pools[index]?.options.rung ?? 0) >= picked);
       }
     }
   }
@@ -211,6 +243,12 @@ export class VersionLadder<Payload> {
   /** Empties all queues, for works that can't be run any more. */
   takeAll(): Work<Payload>[] {
     return this.pools.flatMap((pool) => pool.queue.takeAll());
+  }
+
+  /** Pools whose runners take work and whose breakers are closed; where all are open, those with runners. */
+  #takingWork(): readonly Pool<Payload>[] {
+    const open = this.pools.filter((_, rung) => this.closedBecause(rung) === undefined);
+    return open.length > 0 ? open : this.pools.filter(({ serving }) => serving > 0);
   }
 
   #routeWithoutRunners(): readonly Pool<Payload>[] | GimbalError {

@@ -1,9 +1,14 @@
-import type { CatalogueEntry, GimbalError, LadderReport, VersionSpec } from '@gimbal/core';
+import type { CatalogueEntry, GimbalError, LadderReport, RunnerPool, VersionSpec } from '@gimbal/core';
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
+import { drillRoutes } from '../edge/admin/drill-routes.ts';
 import { Router } from '../edge/front/router.ts';
 import { createGrpcServer, type GrpcServer } from '../edge/grpc/grpc-server.ts';
 import type { EdgePorts } from '../edge/route.ts';
+import { createRemotePool } from '../engines/remote-pool.ts';
+import { type DrillDesk, drillDesk } from '../faults/drill-port.ts';
+import { FaultBoard } from '../faults/fault-board.ts';
+import { targetWithDrills } from '../faults/full-disk.ts';
 import { createHttpServer, type HttpServer } from '../http1/server.ts';
 import { Repository, type RepositoryReading } from '../repository/repository.ts';
 import { versionDefaults } from '../repository/version-defaults.ts';
@@ -26,7 +31,7 @@ import { logRunner } from './runner-log.ts';
 import type { PoolFactory } from './served-variants.ts';
 import { ServedVersion } from './served-version.ts';
 import { systemClock, systemRandom } from './system-ports.ts';
-import { metricSources, runnerReports } from './telemetry-sources.ts';
+import { breakableRunners, metricSources, runnerReports } from './telemetry-sources.ts';
 
 /** Requests of an old version that a replaced or unloaded one may still finish. */
 const RETIRE_GRACE_MS = 30_000;
@@ -48,6 +53,9 @@ export interface Host {
   stop(): Promise<void>;
 }
 
+/** Runners that load at one time after the start: what crashed together must not load together. */
+const RESTARTS_AT_ONCE = 2;
+
 /** Puts the whole program together: the only place that sees everything. Fails with MODEL_UNAVAILABLE or INTERNAL. */
 export async function startHost(options: HostOptions): Promise<Host> {
   return new Composition(options).start();
@@ -68,6 +76,10 @@ class Composition {
   readonly #guards: Guards;
   /** Threads are planned for one runner on all cores: one load at a time fills them. */
   readonly #loadGate = new LoadGate(1);
+  /** Not the load gate, behind which the first start of a pool already is. */
+  readonly #restartGate = new LoadGate(RESTARTS_AT_ONCE);
+  readonly #faults: FaultBoard;
+  readonly #drills: DrillDesk;
   #loads = 0;
 
   constructor(options: HostOptions) {
@@ -82,6 +94,8 @@ class Composition {
       retireGraceMs: RETIRE_GRACE_MS,
       events: this.#catalogueEvents(),
     });
+    this.#faults = this.#createFaultBoard();
+    this.#drills = drillDesk(this.#faults);
     this.#telemetry = this.#createTelemetry();
     this.#guards = new Guards({
       cache: configuration.cache,
@@ -94,7 +108,13 @@ class Composition {
     this.#httpServer = this.#createServer(new Router(publicRoutes(ports, this.#adminPort()), ports));
     this.#grpcServer = createGrpcServer({ ports, settings: configuration.grpc });
     this.#adminServer = this.#createServer(
-      new Router(adminRoutes({ port: this.#adminPort(), inference: this.#catalogue }), ports),
+      new Router(
+        [
+          ...adminRoutes({ port: this.#adminPort(), inference: this.#catalogue }),
+          ...drillRoutes(this.#drills),
+        ],
+        ports,
+      ),
     );
     this.#drain = this.#createDrain();
   }
@@ -165,13 +185,29 @@ class Composition {
         { devices: () => this.#guards.devices.status(), guards: () => this.#guards.rows(this.#ladders()) },
       ),
       log: {
-        target: streamTarget(process.stderr),
+        target: this.#options.configuration.drills
+          ? targetWithDrills(streamTarget(process.stderr), this.#faults)
+          : streamTarget(process.stderr),
         level: log.level,
         access: log.access,
         format: pretty ? (this.#options.colours ? 'pretty-colour' : 'pretty') : 'json',
       },
       metrics: { compat: metrics.compat, thresholdsSeconds: [] },
       build: { version: this.#options.version, node: process.version, runtime: 'onnxruntime-node' },
+    });
+  }
+
+  #createFaultBoard(): FaultBoard {
+    return new FaultBoard({
+      enabled: this.#options.configuration.drills,
+      clock: systemClock,
+      runners: () => breakableRunners(this.#catalogue),
+      onChange: ({ kind, fault }) => {
+        const { kind: what, ...settings } = fault.fault;
+        const facts = { fault: fault.id, what, ...settings, target: fault.target, runners: fault.runners };
+        const message = kind === 'injected' ? 'A drill has begun' : 'A drill has ended';
+        this.#telemetry.log.warn(message, facts);
+      },
     });
   }
 
@@ -215,8 +251,24 @@ class Composition {
     });
   }
 
-  readonly #createPool: PoolFactory = ({ spec, rung, arena, events }) =>
-    createRunnerPool({
+  readonly #createPool: PoolFactory = (request) =>
+    request.variant.remote ? this.#createRemotePool(request) : this.#createRunnerPool(request);
+
+  #createRemotePool({ spec, rung, arena, events }: Parameters<PoolFactory>[0]): RunnerPool {
+    return createRemotePool({
+      spec,
+      variant: rung,
+      arena,
+      events,
+      clock: systemClock,
+      random: systemRandom,
+      environment: process.env,
+      onEndpoint: (view) => this.#telemetry.log.info('An endpoint of a remote engine changed', { ...view }),
+    });
+  }
+
+  #createRunnerPool({ spec, rung, arena, events }: Parameters<PoolFactory>[0]): RunnerPool {
+    return createRunnerPool({
       spec,
       variant: rung,
       threads: spec.runners.threads === 'auto' ? 1 : spec.runners.threads,
@@ -226,9 +278,12 @@ class Composition {
       random: systemRandom,
       providers: ['auto'],
       limits: { hangFloorMs: hangFloorMs(spec) },
+      gate: this.#restartGate,
+      drills: this.#options.configuration.drills,
       onLine: ({ runner, stream, text }) =>
         this.#telemetry.log.info('A runner printed', { runner, stream, text }),
     });
+  }
 
   #catalogueEvents(): ConstructorParameters<typeof Catalogue>[0]['events'] {
     return {
@@ -313,6 +368,7 @@ class Composition {
         stopRunners: (graceMs) => this.#catalogue.stop(graceMs),
         flush: async () => {
           await this.#guards.stop();
+          this.#faults.close();
           this.#dispatcher.close();
           await this.#adminServer.close(0);
           this.#onEvent({ event: 'stopped' });

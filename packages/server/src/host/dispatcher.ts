@@ -169,8 +169,10 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     if (!pool) return;
     this.#running.set(batch.id, batch);
     const parts: JobPart[] = [];
+    let latestDeadline = Number.NEGATIVE_INFINITY;
     for (const part of batch.parts) {
       const { call, request } = part.work.payload;
+      latestDeadline = Math.max(latestDeadline, part.work.deadline);
       call.batchStarted();
       parts.push({
         input: request.input,
@@ -181,7 +183,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
         parameters: request.parameters,
       });
     }
-    pool.run(batch.runner, { id: batch.id, parts }, batch.predictedMs);
+    pool.run(batch.runner, { id: batch.id, parts }, batch.predictedMs, latestDeadline);
   }
 
   settle(work: Work<PendingWork>, outcome: WorkOutcome): void {

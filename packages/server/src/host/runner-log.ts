@@ -1,4 +1,4 @@
-import { unreachable, type VersionSpec } from '@gimbal/core';
+import { NEVER, type PoolNotice, unreachable, type VersionSpec } from '@gimbal/core';
 import type { Log } from '../telemetry/log.ts';
 import type { RunnerNotice } from './served-variants.ts';
 
@@ -18,6 +18,7 @@ export function logRunner(log: Log, { model, version }: VersionSpec, notice: Run
         runner: notice.runner,
         code: notice.error.code,
         reason: notice.error.message,
+        cause: notice.end?.cause,
       };
       if (notice.error.code === 'DRAINING') log.info('A runner has stopped', fields);
       else log.warn('A runner was lost; another is started', fields);
@@ -28,6 +29,41 @@ export function logRunner(log: Log, { model, version }: VersionSpec, notice: Run
       break;
     case 'recovered':
       log.info('A variant works again', place);
+      break;
+    case 'told':
+      logNotice(log, place, notice.notice);
+      break;
+    default:
+      unreachable(notice);
+  }
+}
+
+function logNotice(log: Log, place: object, notice: PoolNotice): void {
+  switch (notice.kind) {
+    case 'memory-growth': {
+      const { runner, verdict, bytesPerRequest, limitInMs, residentBytes, because } = notice;
+      log.warn('Memory of a runner grows', {
+        ...place,
+        runner,
+        verdict,
+        bytes_per_request: Math.round(bytesPerRequest),
+        resident_bytes: residentBytes,
+        limit_in_ms: limitInMs === NEVER ? undefined : Math.round(limitInMs),
+        reason: because,
+      });
+      break;
+    }
+    case 'recycling':
+      log.info('A runner is replaced', { ...place, runner: notice.runner, reason: notice.because });
+      break;
+    case 'took-over':
+      log.info('The spare runner took over', { ...place, runner: notice.runner, lost: notice.lost });
+      break;
+    case 'limitation':
+      log.info('Runners work without something that this machine refuses', {
+        ...place,
+        reason: notice.because,
+      });
       break;
     default:
       unreachable(notice);

@@ -3,6 +3,8 @@ import {
   type CostProfile,
   GimbalError,
   type PoolEvents,
+  type PoolNotice,
+  type RunnerEnd,
   type RunnerPlace,
   type RunnerPool,
   type RunnerReady,
@@ -28,7 +30,14 @@ export type PoolFactory = (request: {
 export type RunnerNotice =
   | { readonly kind: 'ready'; readonly variant: string; readonly runner: string; readonly device: string }
   | { readonly kind: 'retiring'; readonly variant: string; readonly runner: string }
-  | { readonly kind: 'lost'; readonly variant: string; readonly runner: string; readonly error: GimbalError }
+  | {
+      readonly kind: 'lost';
+      readonly variant: string;
+      readonly runner: string;
+      readonly error: GimbalError;
+      readonly end: RunnerEnd | undefined;
+    }
+  | { readonly kind: 'told'; readonly variant: string; readonly notice: PoolNotice }
   | { readonly kind: 'faulted'; readonly variant: string; readonly error: GimbalError }
   | { readonly kind: 'recovered'; readonly variant: string };
 
@@ -158,10 +167,11 @@ export class ServedVariants {
         tell({ kind: 'retiring', variant, runner: id });
         dispatcher.runnerRetiring(place(id));
       },
-      onLost: (id, error) => {
-        tell({ kind: 'lost', variant, runner: id, error });
-        dispatcher.runnerLost(place(id), { error, cause: 'crashed' });
+      onLost: (id, error, end) => {
+        tell({ kind: 'lost', variant, runner: id, error, end });
+        dispatcher.runnerLost(place(id), { error, cause: end?.cause ?? 'crashed' });
       },
+      onNotice: (notice) => tell({ kind: 'told', variant, notice }),
       onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
       onFault: (error) => {
         tell(error ? { kind: 'faulted', variant, error } : { kind: 'recovered', variant });

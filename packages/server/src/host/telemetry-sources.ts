@@ -1,4 +1,5 @@
 import type { RunnerReport } from '../edge/admin/admin-port.ts';
+import type { BreakableRunner } from '../faults/fault-board.ts';
 import type { MetricSources } from '../telemetry/metric-sources.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -40,6 +41,23 @@ export function runnerReports(catalogue: Catalogue, dispatcher: Dispatcher): Run
         variant: version.variantNames[rung] ?? '',
         view,
         inflight: dispatcher.runningRows({ version: version.key, rung, runnerId: view.id }),
+      })),
+    ),
+  );
+}
+
+/** What drills may break. */
+export function breakableRunners(catalogue: Catalogue): BreakableRunner[] {
+  return catalogue.served().flatMap((version) =>
+    version.runnerPools.flatMap((pool, rung) =>
+      pool.views.map(({ id, pid, state, spare }) => ({
+        ...placeOf(version),
+        variant: version.variantNames[rung] ?? '',
+        id,
+        pid,
+        serves: spare !== true && (state === 'ready' || state === 'busy'),
+        inject: (order) => pool.inject?.(id, order),
+        relieve: (order) => pool.relieve?.(id, order),
       })),
     ),
   );

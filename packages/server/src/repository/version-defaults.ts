@@ -12,6 +12,7 @@ export function versionDefaults({ batching, runners, deadline }: Configuration):
     runners: {
       count: runners.count,
       threads: runners.threads,
+      spare: runners.spare,
       recycleBatches: runners.recycleBatches,
       recycleAgeMs: runners.recycleAge,
       recycleGrowthBytes: runners.recycleGrowth,

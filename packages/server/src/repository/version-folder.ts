@@ -14,6 +14,7 @@ import type {
 } from '@gimbal/core';
 import {
   checkDocument,
+  type DeclaredRemote,
   EMPTY_VERSION_FILE,
   formatDurationMs,
   type ModelFile,
@@ -24,6 +25,7 @@ import { containedPath } from './contained-path.ts';
 import { readSmallText } from './folder-files.ts';
 import { completeImage } from './image-derivation.ts';
 import { ProblemReport } from './problem-report.ts';
+import { readRemote } from './remote-version.ts';
 import { deriveBatchAxis, withoutPlaceholders } from './signature-derivation.ts';
 import { deriveTask, hasCenterFaceOutputs, isTokenInput } from './task-derivation.ts';
 import { completeText, TOKENIZER_FILE } from './text-derivation.ts';
@@ -89,6 +91,7 @@ class VersionReader {
   async read(): Promise<VersionSpec | undefined> {
     const declared = await this.#readDeclared();
     if (declared === undefined) return undefined;
+    if (declared.remote !== undefined) return await this.#readRemote(declared, declared.remote);
     const variants = await findVariants(this.#source, declared, this.#report);
     const [best] = variants;
     if (best === undefined) return undefined;
@@ -107,17 +110,49 @@ class VersionReader {
     this.#noteCompanions(variants);
     const specs = variants.map((variant, index) => this.#variant(variant, { index, task, declared }));
     return {
+      ...(await this.#common(declared, { signature, task, labels })),
+      variants: specs,
+      text,
+      detection,
+    };
+  }
+
+  /** A version without a model file: someone else's server runs it. */
+  async #readRemote(declared: VersionFile, section: DeclaredRemote): Promise<VersionSpec> {
+    const { remote, signature, signatureFrom, task, artefacts } = await readRemote(
+      this.#source,
+      { declared, remote: section },
+      this.#report,
+    );
+    for (const file of artefacts) this.#artefacts.add(file);
+    const { labels, file } = await findLabels(this.#source, declared, this.#report);
+    if (file !== undefined) this.#artefacts.add(file);
+    const shown =
+      signature.inputs.length === 0 ? 'not known yet' : signature.inputs.map(describeTensor).join('; ');
+    this.#derive('signature', shown, signatureFrom);
+    this.#derive('task', task.task, task.because);
+    this.#checkUnused(declared, task.task);
+    await this.#golden(declared);
+    if (signature.inputs.length > 0) this.#checkColumns(declared, signature);
+    const variant = { name: 'remote', file: '', qualityRatio: undefined, image: undefined, remote };
+    const common = await this.#common(declared, { signature, task: task.task, labels });
+    return { ...common, variants: [variant], text: undefined, detection: undefined };
+  }
+
+  /** What does not depend on where a version runs. */
+  async #common(
+    declared: VersionFile,
+    { signature, task, labels }: Pick<VersionSpec, 'signature' | 'task' | 'labels'>,
+  ): Promise<Omit<VersionSpec, 'variants' | 'text' | 'detection'>> {
+    return {
       model: this.#source.model,
       version: this.#source.version,
       folder: this.#source.folder,
       digest: this.#report.isEmpty ? await this.#digest() : '',
       task,
       signature,
-      variants: specs,
       labels,
       columns: declared.columns,
-      text,
-      detection,
       classification: {
         activation: declared.classification?.activation ?? 'auto',
         topK: declared.classification?.topK ?? 5,
@@ -369,6 +404,7 @@ class VersionReader {
     return {
       count,
       threads,
+      spare: own.spare ?? shared.spare ?? defaults.runners.spare,
       recycleBatches: own.recycleBatches ?? shared.recycleBatches ?? defaults.runners.recycleBatches,
       recycleAgeMs: own.recycleAge ?? shared.recycleAge ?? defaults.runners.recycleAgeMs,
       recycleGrowthBytes: own.recycleGrowth ?? shared.recycleGrowth ?? defaults.runners.recycleGrowthBytes,

@@ -11,6 +11,7 @@ import { type PartResult, reportBytes, writeReport } from '../transport/report-f
 import { type RunOrder, readRun } from '../transport/run-frame.ts';
 import { mapArena } from '../transport/shared-arena.ts';
 import { type BatchOutcome, BatchRun } from './batch-run.ts';
+import type { InjectedFaults } from './injected-faults.ts';
 import { loadModel } from './load-model.ts';
 
 /** Most bytes of outputs that travel in a frame; what is over it is refused, not sent. */
@@ -22,6 +23,8 @@ export interface RunnerPorts {
   residentBytes(): number;
   /** Processor time that this process has used. */
   processorMs(): number;
+  /** Breaks batches on purpose; undefined where drills are off. */
+  readonly faults: InjectedFaults | undefined;
   setTitle(title: string): void;
   logError(error: unknown): void;
   exit(code: number): void;
@@ -52,6 +55,13 @@ export class Runner {
       case 'ping':
         this.#say({ kind: 'pong', id: message.id, residentBytes: this.#ports.residentBytes() });
         break;
+      case 'fault':
+        if (this.#ports.faults) this.#ports.faults.take(message.order);
+        else this.#ports.logError('A fault was refused: this runner was started without drills');
+        break;
+      case 'end-fault':
+        this.#ports.faults?.end(message.id);
+        break;
       case 'stop':
         this.#stopping = true;
         if (!this.#busy) this.#leave();
@@ -62,9 +72,11 @@ export class Runner {
   onRun(body: Uint8Array): void {
     const order = readRun(body, this.#arena);
     const { parts, batchId } = order;
-    if (!this.#batches) throw new Error(`batch ${batchId} came before the model was ready`);
+    const { faults } = this.#ports;
+    const batches = this.#batches;
+    if (!batches) throw new Error(`batch ${batchId} came before the model was ready`);
     this.#busy = true;
-    const outcome = this.#batches.run(parts);
+    const outcome = faults ? faults.run(parts, () => batches.run(parts)) : batches.run(parts);
     if (outcome instanceof Promise) void outcome.then((ended) => this.#report(order, ended));
     else this.#report(order, outcome);
   }
@@ -81,7 +93,9 @@ export class Runner {
         processorMs: this.#ports.processorMs,
         onNote: this.#ports.logError,
       });
-      this.#batches = new BatchRun(loaded.model, this.#ports.logError);
+      const { model } = loaded;
+      const session = this.#ports.faults?.session(model.session) ?? model.session;
+      this.#batches = new BatchRun({ ...model, session }, this.#ports.logError);
       this.#say({
         kind: 'ready',
         signature: loaded.model.signature,

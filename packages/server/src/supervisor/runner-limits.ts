@@ -12,6 +12,10 @@ export interface RunnerLimits {
   readonly hangFactor: number;
   /** … but never sooner than this. */
   readonly hangFloorMs: number;
+  /** A batch whose every work has expired is hung after this long, since nobody waits for it … */
+  readonly expiredGraceMs: number;
+  /** … but never before so many times its predicted duration: clients with short deadlines must not end runners. */
+  readonly expiredFactor: number;
   /** From being told to stop to being ended. */
   readonly stopMs: number;
   /** Time box of the self-profile of a variant. */
@@ -20,6 +24,10 @@ export interface RunnerLimits {
   readonly tickMs: number;
   /** After a replacement that failed, recycling waits this long before the next attempt. */
   readonly recycleRetryMs: number;
+  /** Between recyclings for memory's sake: a model that honestly grows after each start must not be loaded all day. */
+  readonly growthRecycleMs: number;
+  /** A runner that loads for longer lets the next one begin: one slow disk must not keep all others from coming back. */
+  readonly gateTurnMs: number;
 }
 
 export const DEFAULT_RUNNER_LIMITS: RunnerLimits = {
@@ -29,8 +37,12 @@ export const DEFAULT_RUNNER_LIMITS: RunnerLimits = {
   heartbeatLimitMs: 5000,
   hangFactor: 10,
   hangFloorMs: 1000,
+  expiredGraceMs: 1000,
+  expiredFactor: 2,
   stopMs: 2000,
   profileBudgetMs: 600,
   tickMs: 100,
   recycleRetryMs: 30_000,
+  growthRecycleMs: 60_000,
+  gateTurnMs: 30_000,
 };

@@ -4,8 +4,10 @@ import {
   type BatchReport,
   type Clock,
   type CostProfile,
+  type FaultOrder,
   GimbalError,
   type Instant,
+  type MemorySample,
   type RunnerExit,
   type RunnerReady,
   type RunnerState,
@@ -26,18 +28,32 @@ import { type FrameKind, MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
 import { MalformedFrame } from '../transport/frame-cursor.ts';
 import { batchIdOf, readReport } from '../transport/report-frame.ts';
 import { runFrameBytes, writeRun } from '../transport/run-frame.ts';
+import { type HangLimit, hangLimit } from './hang-limit.ts';
 import { LentReport } from './lent-report.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { OutputEstimate } from './output-estimate.ts';
-import { type RunnerChild, startChild } from './runner-child.ts';
+import { type ChildExit, type RunnerChild, startChild } from './runner-child.ts';
+import {
+  brokeProtocol,
+  hung,
+  lossOf,
+  type RunnerLoss,
+  silent,
+  speaksOfMemory,
+  stopped,
+  unavailable,
+} from './runner-end.ts';
 import type { RunnerLimits } from './runner-limits.ts';
 
 /** Pings whose lower quartile becomes the fixed cost of a batch: the first ones run code that is not compiled yet. */
 const CALIBRATION_PINGS = 20;
 /** A process that is gone closes its doorbell; one that left it open to a child of its own is not waited for longer. */
 const DOORBELL_GRACE_MS = 200;
+/** A process that aborts for want of memory says so right before. */
+const LAST_WORDS_MS = 2000;
 /** Room for everything in a run's frame but the tensors. */
 const MAX_RUN_BYTES = MAX_FRAME_BYTES - 16 * 1024 * 1024;
+const NEVER_HUNG: HangLimit = { at: Number.POSITIVE_INFINITY, because: 'slow' };
 
 /** What a runner printed. */
 export interface RunnerLine {
@@ -58,7 +74,12 @@ export interface ProcessOptions {
   /** What another runner of the variant has measured; undefined: this one measures. */
   readonly profile: CostProfile | undefined;
   readonly onLine: (line: RunnerLine) => void;
+  readonly onLimitation: (because: string) => void;
   readonly program: string;
+  /** Whether faults may be injected. */
+  readonly drills: boolean;
+  /** Whether the kernel has just killed somebody for want of memory. */
+  readonly kernelKilled: () => boolean;
 }
 
 export interface ProcessEvents {
@@ -67,13 +88,15 @@ export interface ProcessEvents {
   /** A batch has ended, well or not: the runner is idle. */
   onIdle(runner: RunnerProcess): void;
   /** The process is gone. */
-  onGone(runner: RunnerProcess, error: GimbalError, exit: RunnerExit): void;
+  onGone(runner: RunnerProcess, loss: RunnerLoss, exit: RunnerExit): void;
 }
 
 interface BatchInFlight {
   readonly job: BatchJob;
   readonly space: Span | undefined;
-  hungAt: Instant;
+  readonly hang: HangLimit;
+  /** How much later than its limit it counts as hung: time in which the host was away. */
+  forgivenMs: number;
 }
 
 /** One runner: a process and the conversation with it, from spawn to exit. */
@@ -90,6 +113,8 @@ export class RunnerProcess {
   #estimate: OutputEstimate | undefined;
   #batch: BatchInFlight | undefined;
   #batches = 0;
+  /** Parts of the batches that it has finished. */
+  #requests = 0;
   #residentBytes = 0;
   #readyAt: Instant | undefined;
   /** Of the state that is limited in time: starting, loading, stopping, or gone with an open doorbell. */
@@ -99,11 +124,13 @@ export class RunnerProcess {
   #pingSentAt: Instant | undefined;
   readonly #roundTripsMs: number[] = [];
   #stopWhenIdle = false;
-  #ending: string | undefined;
+  #exit: ChildExit | undefined;
   #doorbellClosed = false;
   #gone = false;
-  #error: GimbalError | undefined;
+  /** Why we have ended it. */
+  #loss: RunnerLoss | undefined;
   #cause: RunnerExit['cause'] = 'crashed';
+  #spokeOfMemoryAt: Instant = Number.NEGATIVE_INFINITY;
 
   constructor(options: ProcessOptions, events: ProcessEvents) {
     this.id = options.id;
@@ -115,10 +142,11 @@ export class RunnerProcess {
     this.#heardAt = now;
     this.#lines = { stdout: this.#splitter('stdout'), stderr: this.#splitter('stderr') };
     this.#child = startChild(
-      { program: options.program, arenaFd: options.arena.fd },
+      { program: options.program, arenaFd: options.arena.fd, drills: options.drills },
       {
-        onExit: (ending) => this.#onExit(ending),
+        onExit: (exit) => this.#onExit(exit),
         onOutput: (stream, text) => this.#lines[stream].push(text),
+        onLimitation: options.onLimitation,
       },
     );
     this.#doorbell = new Doorbell(this.#child.doorbell, {
@@ -141,13 +169,13 @@ export class RunnerProcess {
     };
   }
 
-  /** Whether it has been ready. */
-  get announced(): boolean {
-    return this.#readyAt !== undefined;
+  get takesWork(): boolean {
+    return (this.#state === 'ready' || this.#state === 'busy') && this.#loss === undefined;
   }
 
-  get takesWork(): boolean {
-    return (this.#state === 'ready' || this.#state === 'busy') && this.#error === undefined;
+  /** What it was last measured at. */
+  get memory(): MemorySample {
+    return { requests: this.#requests, bytes: this.#residentBytes };
   }
 
   get batches(): number {
@@ -162,7 +190,7 @@ export class RunnerProcess {
     return this.#readyAt === undefined ? 0 : now - this.#readyAt;
   }
 
-  run(job: BatchJob, predictedMs: number): void {
+  run(job: BatchJob, predictedMs: number, latestDeadline?: Instant): void {
     assert(this.#state === 'ready' && !this.#batch, 'a runner has one batch at a time');
     const { arena, limits } = this.#options;
     if (runFrameBytes(job, arena) > MAX_RUN_BYTES) {
@@ -172,8 +200,8 @@ export class RunnerProcess {
     const wanted = this.#estimate?.bytesFor(job) ?? 0;
     // Without shared memory, or when the arena is full, outputs travel in the report.
     const space = wanted > 0 && arena.kind === 'shared' ? arena.allocate(wanted) : undefined;
-    const limitMs = Math.max(limits.hangFloorMs, limits.hangFactor * predictedMs);
-    this.#batch = { job, space, hungAt: this.#now() + limitMs };
+    const hang = hangLimit({ predictedMs, latestDeadline }, limits, this.#now());
+    this.#batch = { job, space, hang, forgivenMs: 0 };
     this.#state = 'busy';
     this.#batches += 1;
     writeRun(this.#doorbell.begin('run'), job, { arena, signature: this.#signature, outputSpan: space });
@@ -190,22 +218,39 @@ export class RunnerProcess {
   }
 
   /** SIGKILL; the first reason given is the one that its batch ends with. */
-  kill(error: GimbalError, cause: RunnerExit['cause'] = 'crashed'): void {
+  kill(loss: RunnerLoss, cause: RunnerExit['cause'] = 'crashed'): void {
     if (this.#gone) return;
-    if (!this.#error) {
-      this.#error = error;
+    if (!this.#loss) {
+      this.#loss = loss;
       this.#cause = cause;
     }
     this.#child.kill();
   }
 
+  /** Breaks it on purpose: from outside by a signal, from inside by an order that it obeys in its batches. */
+  inject(order: FaultOrder): void {
+    const { kind } = order.fault;
+    if (kind === 'kill') this.#child.signal('SIGKILL');
+    else if (kind === 'freeze') this.#child.signal('SIGSTOP');
+    else if (!this.#gone) this.#doorbell.control({ kind: 'fault', order });
+  }
+
+  relieve({ id, fault }: FaultOrder): void {
+    if (fault.kind === 'freeze') this.#child.signal('SIGCONT');
+    else if (fault.kind !== 'kill' && !this.#gone) this.#doorbell.control({ kind: 'end-fault', id });
+  }
+
   /** Looks at all limits. `stalledMs`: how long the host itself was away, which no runner can be blamed for. */
   tick(now: Instant, stalledMs: number): void {
     if (stalledMs > 0) this.#forgive(stalledMs);
-    if (this.#ending !== undefined) {
+    if (this.#exit !== undefined) {
       if (now >= this.#limitAt) this.#leave();
+    } else if (this.#doorbellClosed && this.#state !== 'stopping') {
+      // Of a process that was killed the end comes a moment after its doorbell's; one that only hung up lives on.
+      if (now >= this.#limitAt) this.kill(brokeProtocol('it hung up'));
     } else if (this.#batch) {
-      if (now >= this.#batch.hungAt) this.kill(hung(this.#batch.job), 'hung');
+      const { job, hang, forgivenMs } = this.#batch;
+      if (now >= hang.at + forgivenMs) this.kill(hung(job, hang.because), 'hung');
     } else if (
       this.#pingSentAt !== undefined &&
       now - this.#pingSentAt >= this.#options.limits.heartbeatLimitMs
@@ -223,7 +268,7 @@ export class RunnerProcess {
     this.#limitAt += stalledMs;
     this.#heardAt += stalledMs;
     if (this.#pingSentAt !== undefined) this.#pingSentAt += stalledMs;
-    if (this.#batch) this.#batch.hungAt += stalledMs;
+    if (this.#batch) this.#batch.forgivenMs += stalledMs;
   }
 
   #onLimit(): void {
@@ -261,7 +306,10 @@ export class RunnerProcess {
         break;
       case 'failed':
         // The runner has nothing more to say; its process is ended rather than waited for.
-        this.kill(new GimbalError(message.code, message.message), 'load-failed');
+        this.kill(
+          { error: new GimbalError(message.code, message.message), end: { cause: 'stopped' } },
+          'load-failed',
+        );
         break;
       case 'pong':
         this.#onPong(message.id, message.residentBytes);
@@ -318,7 +366,7 @@ export class RunnerProcess {
   }
 
   #announce({ signature, profile, device, loadMs }: LoadReport): void {
-    if (this.#error) return;
+    if (this.#loss) return;
     const sorted = this.#roundTripsMs.sort((left, right) => left - right);
     // A batch of a tiny model costs mostly its way there and back.
     const fixedMs = profile.fixedMs + (sorted[sorted.length >> 2] ?? 0);
@@ -344,6 +392,7 @@ export class RunnerProcess {
       signature: this.#signature,
     });
     this.#batch = undefined;
+    this.#requests += job.parts.length;
     this.#estimate?.learn(job, received);
     if (received.residentBytes > 0) this.#residentBytes = received.residentBytes;
     this.#settleBatch(job.id, new LentReport(received, arena, space));
@@ -360,7 +409,7 @@ export class RunnerProcess {
   /** A batch that fits no frame; told later, since events never come inside a call. */
   #refuse(job: BatchJob): void {
     this.#state = 'busy';
-    this.#batch = { job, space: undefined, hungAt: Number.POSITIVE_INFINITY };
+    this.#batch = { job, space: undefined, hang: NEVER_HUNG, forgivenMs: 0 };
     const failed = {
       ok: false,
       code: 'INPUT_TOO_LARGE',
@@ -388,22 +437,18 @@ export class RunnerProcess {
   }
 
   #onMalformed(error: MalformedFrame): void {
-    this.kill(
-      new GimbalError('RUNNER_CRASHED', 'Cannot answer: the model process broke its protocol', {
-        cause: error,
-      }),
-    );
+    this.kill(brokeProtocol(error));
   }
 
   #onDoorbellClosed(): void {
     this.#doorbellClosed = true;
-    if (this.#ending !== undefined) this.#leave();
+    if (this.#exit !== undefined) this.#leave();
     // One that was told to stop hangs up before it exits; any other can't be talked to any more.
-    else if (this.#state !== 'stopping') this.#child.kill();
+    else if (this.#state !== 'stopping') this.#limitAt = this.#now() + DOORBELL_GRACE_MS;
   }
 
-  #onExit(ending: string): void {
-    this.#ending = ending;
+  #onExit(exit: ChildExit): void {
+    this.#exit = exit;
     this.#limitAt = this.#now() + DOORBELL_GRACE_MS;
     // What the runner said before it went is read first: its last report may be on the way.
     if (this.#doorbellClosed || this.#child.pid === undefined) this.#leave();
@@ -416,17 +461,28 @@ export class RunnerProcess {
     this.#doorbell.close();
     this.#lines.stdout.end();
     this.#lines.stderr.end();
+    const loss = this.#loss ?? this.#ownLoss();
     // Only now: until it was gone the process could still write there.
     if (this.#batch?.space) this.#options.arena.free(this.#batch.space);
     this.#batch = undefined;
-    const error = this.#error ?? (this.#stopWhenIdle ? stopped() : crashed(this.#ending ?? ''));
-    this.#events.onGone(this, error, { cause: this.#cause, readyMs });
+    this.#events.onGone(this, loss, { cause: this.#cause, readyMs });
+  }
+
+  /** Nobody of ours has ended it; one that was told to leave may do so as it likes. */
+  #ownLoss(): RunnerLoss {
+    if (this.#stopWhenIdle && !this.#batch) return stopped();
+    const spokeOfMemory = this.#now() - this.#spokeOfMemoryAt < LAST_WORDS_MS;
+    const exit = this.#exit ?? { kind: 'exited', code: 0 };
+    return lossOf(exit, { kernelKilled: this.#options.kernelKilled(), spokeOfMemory });
   }
 
   #splitter(stream: 'stdout' | 'stderr'): LineSplitter {
     const { onLine } = this.#options;
     return new LineSplitter(
-      (text) => onLine({ runner: this.id, stream, text }),
+      (text) => {
+        if (speaksOfMemory(text)) this.#spokeOfMemoryAt = this.#now();
+        onLine({ runner: this.id, stream, text });
+      },
       () => this.#now(),
     );
   }
@@ -434,30 +490,4 @@ export class RunnerProcess {
   #now(): Instant {
     return this.#options.clock.now();
   }
-}
-
-function crashed(ending: string): GimbalError {
-  return new GimbalError('RUNNER_CRASHED', `Cannot answer: the model process crashed (${ending})`);
-}
-
-function hung(job: BatchJob): GimbalError {
-  return new GimbalError(
-    'RUNNER_TIMED_OUT',
-    `Cannot answer: the model did not finish a batch of ${job.parts.length} inputs in time and was ended`,
-  );
-}
-
-function silent(ms: number): GimbalError {
-  return new GimbalError(
-    'RUNNER_TIMED_OUT',
-    `Cannot answer: the model process was silent for ${Math.round(ms)} ms and was ended`,
-  );
-}
-
-function unavailable(reason: string): GimbalError {
-  return new GimbalError('MODEL_UNAVAILABLE', `Cannot load the model: ${reason}`);
-}
-
-function stopped(): GimbalError {
-  return new GimbalError('DRAINING', 'Cannot answer: the runner was stopped before the batch was finished');
 }

@@ -4,6 +4,8 @@ import type { Writable } from 'node:stream';
 /** Lines are written together when this much has come, or after `FLUSH_DELAY_MS`: a system call for each would cost more than the line. */
 const FLUSH_BYTES = 16 * 1024;
 const FLUSH_DELAY_MS = 100;
+/** After a write that failed (a full disk, a pipe without a reader) the next is tried this much later. */
+const RETRY_DELAY_MS = 1000;
 /** What a log reader may be behind by, in UTF-16 units, before lines are dropped. */
 export const MAX_BUFFERED_LENGTH = 4 * 1024 * 1024;
 
@@ -12,7 +14,8 @@ export type LineTarget = (text: string, done: (error?: Error | null) => void) =>
 
 /**
  * Where log lines go. Never blocks the event loop and never grows without bound: one write is underway at a time, lines
- * that come meanwhile are joined, and when the reader is too far behind they are dropped and counted.
+ * that come meanwhile are joined, and when the reader is too far behind they are dropped and counted. Lines of a write that
+ * failed are lost and counted; later ones are tried again, since a full disk has room again some day.
  */
 export class LineSink {
   readonly #target: LineTarget;
@@ -20,7 +23,8 @@ export class LineSink {
   #buffer = '';
   #writing = false;
   #closed = false;
-  #broken = false;
+  /** The last write failed, and the next one waits. */
+  #failed = false;
   #timer: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
   #dropped = 0;
@@ -36,12 +40,12 @@ export class LineSink {
 
   /** `line` ends in a newline. */
   write(line: string): void {
-    if (this.#broken || this.#closed || this.#buffer.length + line.length > this.#maxLength) {
+    if (this.#closed || this.#buffer.length + line.length > this.#maxLength) {
       this.#dropped += 1;
       return;
     }
     this.#buffer += line;
-    if (this.#writing) return;
+    if (this.#writing || this.#failed) return;
     if (this.#buffer.length >= FLUSH_BYTES) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), FLUSH_DELAY_MS).unref();
   }
@@ -63,17 +67,33 @@ export class LineSink {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#buffer === '' || this.#broken) return;
+    if (this.#buffer === '') return;
     const text = this.#buffer;
     this.#buffer = '';
     this.#writing = true;
     this.#target(text, (error) => {
       this.#writing = false;
-      if (error) this.#broken = true;
-      if (this.#buffer !== '' && !this.#broken) this.#flush();
+      if (error) this.#dropped += linesIn(text);
+      // Whoever closes does not wait for better times.
+      if (error && !this.#closed) this.#tryLater();
+      else if (this.#buffer !== '' && !error) this.#flush();
       else for (const resolve of this.#idle.splice(0)) resolve();
     });
   }
+
+  #tryLater(): void {
+    this.#failed = true;
+    this.#timer = setTimeout(() => {
+      this.#failed = false;
+      this.#flush();
+    }, RETRY_DELAY_MS).unref();
+  }
+}
+
+function linesIn(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
 }
 
 /**

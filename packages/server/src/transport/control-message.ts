@@ -2,13 +2,14 @@ import {
   type CostProfile,
   ERROR_CODES,
   type ErrorCode,
+  type FaultOrder,
   type Signature,
   type VersionSpec,
 } from '@gimbal/core';
 import { MalformedFrame } from './frame-cursor.ts';
 
 /** Raised with every change of the frames: a runner of another build must not be talked to. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Largest control message in bytes: a version with 100,000 labels fits. */
 const MAX_CONTROL_BYTES = 16 * 1024 * 1024;
@@ -33,6 +34,9 @@ export interface LoadOrder {
 export type HostMessage =
   | LoadOrder
   | { readonly kind: 'ping'; readonly id: number }
+  /** Break on purpose from the next batch on; refused by a runner that was started without drills. */
+  | { readonly kind: 'fault'; readonly order: FaultOrder }
+  | { readonly kind: 'end-fault'; readonly id: number }
   /** Finish the batch at hand and leave. */
   | { readonly kind: 'stop' };
 

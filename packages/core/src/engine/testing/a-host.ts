@@ -1,5 +1,6 @@
 import type { CostProfile } from '../../contract/model.ts';
-import type { RunnerPlace, WorkOutcome } from '../engine.ts';
+import type { RunnerPlace } from '../engine.ts';
+import type { WorkOutcome } from '../outcome.ts';
 import type { PoolOptions } from '../pool.ts';
 import type { Work } from '../work.ts';
 import { rowsOf, SimulatedHost, type SimulatedPayload } from './simulated-host.ts';

@@ -4,7 +4,8 @@ import type { CostProfile } from '../../contract/model.ts';
 import type { BatchReport, PartReport } from '../../contract/runner-port.ts';
 import { GimbalError } from '../../errors/gimbal-error.ts';
 import type { Batch, BatchPart } from '../batch.ts';
-import { Engine, type EngineDriver, type RunnerLoss, type RunnerPlace, type WorkOutcome } from '../engine.ts';
+import { Engine, type EngineDriver, type RunnerLoss, type RunnerPlace } from '../engine.ts';
+import type { WorkOutcome } from '../outcome.ts';
 import { type QualityDemand, Work } from '../work.ts';
 
 /** A host's event loop comes round this often, in ms, while the engine asks for the next turn. */

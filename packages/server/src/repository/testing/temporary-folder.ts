@@ -10,7 +10,7 @@ export const EXAMPLE_MODELS = join(import.meta.dirname, '../../../../../examples
 /** Defaults as a configuration that says nothing gives them. */
 export const SOME_DEFAULTS: VersionDefaults = {
   batching: { maxSize: 'auto', maxDelayMs: 5, preferredSizes: [] },
-  runners: { count: 1, threads: 'auto', recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
+  runners: { count: 1, threads: 'auto', spare: 0, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
   deadlineMs: 10_000,
 };
 

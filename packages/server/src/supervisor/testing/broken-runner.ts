@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { PROTOCOL, readHostMessage } from '../../transport/control-message.ts';
 import { Doorbell } from '../../transport/doorbell.ts';
 import { batchIdOf } from '../../transport/report-frame.ts';
@@ -24,6 +26,8 @@ function onMessage(body: Uint8Array): void {
   misbehaviour = message.spec.model;
   if (misbehaviour === 'never-loads') return;
   if (misbehaviour === 'crashes-at-load') process.exit(3);
+  if (misbehaviour === 'crashes-until-fixed' && !existsSync(join(message.spec.folder, 'fixed')))
+    process.exit(3);
   if (misbehaviour === 'ready-without-signature') doorbell.control({ kind: 'ready', device: 'cpu' });
   else sayReady(message.spec.signature);
   if (misbehaviour === 'floods-its-log') process.stderr.write('a line of the log\n'.repeat(5000));
@@ -50,6 +54,11 @@ function onRun(body: Uint8Array): void {
     case 'sends-a-run':
       doorbell.begin('run');
       doorbell.send();
+      break;
+    case 'aborts-for-memory':
+      process.stderr.write("terminate called after throwing an instance of 'std::bad_alloc'\n", () =>
+        process.exit(134),
+      );
       break;
     case 'closes-its-doorbell':
       socket.removeAllListeners('close').destroy();

@@ -3,9 +3,12 @@ import type {
   AnswerParameters,
   BatchReport,
   GimbalError,
+  Instant,
   JobPart,
   PartReport,
   PoolEvents,
+  PoolNotice,
+  RunnerEnd,
   RunnerPool,
   RunnerReady,
   Span,
@@ -43,7 +46,12 @@ export class PoolHarness {
   readonly pool: RunnerPool;
   readonly ready: { readonly id: string; readonly ready: RunnerReady }[] = [];
   readonly retiring: string[] = [];
-  readonly lost: { readonly id: string; readonly error: GimbalError }[] = [];
+  readonly lost: {
+    readonly id: string;
+    readonly error: GimbalError;
+    readonly end: RunnerEnd | undefined;
+  }[] = [];
+  readonly notices: PoolNotice[] = [];
   readonly faults: (GimbalError | undefined)[] = [];
   readonly lines: RunnerLine[] = [];
   /** What was told, in order. */
@@ -83,12 +91,12 @@ export class PoolHarness {
   }
 
   /** Writes inputs into the arena, each at a place of its own, and starts a batch. Gives its id. */
-  run(id: string, parts: readonly PartInput[], predictedMs = 1000): number {
+  run(id: string, parts: readonly PartInput[], predictedMs = 1000, latestDeadline?: Instant): number {
     this.#batchId += 1;
     const spans: Span[] = [];
     const jobParts = parts.map((part) => this.#part(part, spans));
     this.#inputs.set(this.#batchId, spans);
-    this.pool.run(id, { id: this.#batchId, parts: jobParts }, predictedMs);
+    this.pool.run(id, { id: this.#batchId, parts: jobParts }, predictedMs, latestDeadline);
     return this.#batchId;
   }
 
@@ -177,13 +185,17 @@ export class PoolHarness {
         this.retiring.push(id);
         this.#tell(`retiring ${id}`);
       },
-      onLost: (id, error) => {
-        this.lost.push({ id, error });
+      onLost: (id, error, end) => {
+        this.lost.push({ id, error, end });
         this.#tell(`lost ${id} ${error.code}`);
       },
       onReport: (id, batchId, report) => {
         this.#reports.set(batchId, report);
         this.#tell(`report ${id} ${batchId}`);
+      },
+      onNotice: (notice) => {
+        this.notices.push(notice);
+        this.#tell(`${notice.kind}${'runner' in notice ? ` ${notice.runner}` : ''}`);
       },
       onFault: (error) => {
         this.faults.push(error);

@@ -105,6 +105,7 @@ export function sampleVersion(model: SampleModel, parts: SampleParts = {}): Vers
     runners: {
       count: 1,
       threads: 1,
+      spare: 0,
       recycleBatches: 0,
       recycleAgeMs: 0,
       recycleGrowthBytes: 0,

@@ -47,7 +47,7 @@ export function aVersion(part: Partial<VersionSpec>): VersionSpec {
     detection: undefined,
     classification: { activation: 'auto', topK: 5 },
     batching: { maxSize: 'auto', maxDelayMs: 5, preferredSizes: [] },
-    runners: { count: 1, threads: 1, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
+    runners: { count: 1, threads: 1, spare: 0, recycleBatches: 0, recycleAgeMs: 0, recycleGrowthBytes: 0 },
     deadlineMs: 1_000,
     nonFiniteOutputs: 'error',
     repeatable: true,
