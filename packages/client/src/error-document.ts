@@ -26,6 +26,7 @@ export const RETRYABLE_CODES: readonly string[] = [
   'RUNNER_TIMED_OUT',
   'RUNNER_CRASHED',
   'OUT_OF_MEMORY',
+  'DEVICE_FAULT',
   'OUTPUT_INVALID',
 ];
 export const FINAL_CODES: readonly string[] = [

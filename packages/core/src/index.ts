@@ -82,6 +82,7 @@ export {
   type Ask,
   Engine,
   type EngineDriver,
+  type ProbeWanted,
   type RunnerLoss,
   type RunnerPlace,
 } from './engine/engine.ts';

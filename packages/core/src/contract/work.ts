@@ -59,7 +59,7 @@ export type PartOutput =
   | { readonly kind: 'answer'; readonly json: Uint8Array };
 
 /** Why a work was not answered by the best rung. */
-export type DegradationReason = 'overload' | 'unavailable' | 'pinned' | 'stale-answer';
+export type DegradationReason = 'overload' | 'unavailable' | 'breaker' | 'pinned' | 'stale-answer';
 
 /** How the answer cache took part in an answer. */
 export interface CachedHow {

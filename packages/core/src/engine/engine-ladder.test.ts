@@ -128,4 +128,52 @@ describe('Engine, degradation ladder', () => {
     host.finish();
     expect(host.outcomeOf(work)).toMatchObject({ kind: 'done', rung: 2, degradedBecause: 'pinned' });
   });
+
+  it('runs again on the next rung what failed for the device, and opens the breaker of the rung', () => {
+    const host = aLadder();
+    host.onPart = () =>
+      host.batches.at(-1)?.rung === 0
+        ? { ok: false, code: 'DEVICE_FAULT', message: 'Cannot run the model: its device failed', fields: [] }
+        : undefined;
+    const works = Array.from({ length: 20 }, () => {
+      const work = host.submit({ timeoutMs: 500 });
+      host.advance(30);
+      return work;
+    });
+    host.finish();
+    expect(works.map((work) => codeOf(host, work)).filter((code) => code !== 'done')).toEqual([]);
+    expect(host.engine.ladder('v', host.now)?.breakerState(0)).toBe('open');
+    expect(host.batches.filter(({ rung }) => rung === 0)).toHaveLength(5);
+    expect(host.outcomeOf(works.at(-1) as (typeof works)[number])).toMatchObject({
+      degradedBecause: 'breaker',
+    });
+  });
+
+  it('closes the breaker after golden inputs of its own, never by a user', () => {
+    const host = aLadder();
+    let broken = true;
+    host.onPart = () =>
+      broken && host.batches.at(-1)?.rung === 0
+        ? { ok: false, code: 'DEVICE_FAULT', message: 'Cannot run the model: its device failed', fields: [] }
+        : undefined;
+    for (let count = 0; count < 6; count += 1) {
+      host.submit({ timeoutMs: 500 });
+      host.advance(30);
+    }
+    const before = host.batches.length;
+    const users = new Set(host.works.keys());
+    host.advance(3000);
+    expect(host.probes).toBeGreaterThan(0);
+    expect(
+      host.batches
+        .slice(before)
+        .every(({ parts }) => parts.every(({ work }) => !users.has(work.payload.identity))),
+    ).toBe(true);
+    broken = false;
+    for (let second = 0; second < 20; second += 1) {
+      host.submit({ timeoutMs: 500 });
+      host.advance(1000);
+    }
+    expect(host.engine.ladder('v', host.now)?.breakerState(0)).toBe('closed');
+  });
 });

@@ -4,6 +4,7 @@ import { type Instant, NEVER } from '../base/time.ts';
 import type { CostProfile } from '../contract/model.ts';
 import type { BatchReport } from '../contract/runner-port.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
+import { type ErrorCode, errorRow } from '../errors/registry.ts';
 import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
 import { type Admission, admission } from './admission.ts';
 import type { Arrival } from './arriving.ts';
@@ -273,6 +274,7 @@ export class Engine<Payload> {
     let next = NEVER;
     for (const ladder of this.#versions.values()) {
       for (const want of ladder.takeProbes(now)) this.#driver.probe?.({ version: ladder.version, ...want });
+      next = Math.min(next, ladder.probesDueAt(now));
     }
     for (const ladder of this.#waiting) {
       const until = this.#start(ladder, now);
@@ -342,6 +344,7 @@ export class Engine<Payload> {
       this.#lostPart(pool, part, { error: failureOf(partReport), cause: 'out-of-memory', alone, now });
       return;
     }
+    if (!partReport.ok && this.#runsElsewhere(pool, part, { code: partReport.code, now })) return;
     work.openParts -= 1;
     if (work.status === 'settled') return;
     work.reported.push({ firstRow: part.firstRow, report: partReport });
@@ -353,6 +356,33 @@ export class Engine<Payload> {
       if (work.deadline <= now) this.#expire(work, 'the deadline passed while the model ran');
       else this.#end(work, { kind: 'failed', error: failureOf(partReport) });
     }
+  }
+
+  /**
+   * A failure that is not the input's doing may not happen on another variant or runner: the work is run again there,
+   * once. Whether it was.
+   */
+  #runsElsewhere(
+    pool: Pool<Payload>,
+    part: BatchPart<Payload>,
+    { code, now }: { code: ErrorCode; now: Instant },
+  ): boolean {
+    const { work } = part;
+    const isWhole = work.openParts === 1 && work.reported.length === 0 && work.waitingRows === 0;
+    if (errorRow(code).retry !== 'elsewhere' || work.wentElsewhere || work.probe || !work.repeatable)
+      return false;
+    if (work.status === 'settled' || !isWhole || work.deadline <= now) return false;
+    const ladder = this.#versions.get(work.version);
+    const other = ladder?.elsewhere(pool, work.quality);
+    if (!ladder || !other) return false;
+    work.openParts = 0;
+    work.wentElsewhere = true;
+    work.nextRow = 0;
+    work.degradedBecause =
+      other === pool ? work.degradedBecause : (ladder.degradation(other) ?? 'unavailable');
+    other.join(work);
+    this.#waiting.add(ladder);
+    return true;
   }
 
   /** A run of these rows came to nothing: they wait again, or their work ends. */

@@ -31,6 +31,8 @@ export const MISSING_PART: PartReport = {
   fields: [],
 };
 
+type Failure = Extract<PartReport, { ok: false }>;
+
 export function isGood(outcome: WorkOutcome): boolean {
   return outcome.kind === 'done' && outcome.reports.every(({ report }) => report.ok);
 }
@@ -46,7 +48,7 @@ export function failureOfAll({ parts }: BatchReport): BreakerWeight | undefined 
   return worst;
 }
 
-export function isOutOfMemory(report: PartReport): report is Extract<PartReport, { ok: false }> {
+export function isOutOfMemory(report: PartReport): report is Failure & { readonly code: 'OUT_OF_MEMORY' } {
   return !report.ok && report.code === 'OUT_OF_MEMORY';
 }
 

@@ -1,5 +1,5 @@
 import type { Random } from '../base/random.ts';
-import type { Instant } from '../base/time.ts';
+import { type Instant, NEVER } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
 import type { DegradationReason } from '../contract/work.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
@@ -158,6 +158,16 @@ export class VersionLadder<Payload> {
     });
   }
 
+  /** When `takeProbes` may have something; NEVER for not at all. */
+  probesDueAt(now: Instant): Instant {
+    let dueAt = NEVER;
+    if (this.pools.length === 1) return dueAt;
+    for (const [rung, breaker] of this.#breakers.entries()) {
+      if ((this.pools[rung]?.serving ?? 0) > 0) dueAt = Math.min(dueAt, breaker.dueAt(now) ?? NEVER);
+    }
+    return dueAt;
+  }
+
   probed(of: { rung: number; ticket: BreakerTicket }, isGood: boolean, now: Instant): void {
     this.#breakers[of.rung]?.probed(of.ticket, isGood, now);
   }
@@ -214,11 +224,29 @@ export class VersionLadder<Payload> {
     }
   }
 
+  /** Where a work may be run again that failed on this pool for no fault of its own: lower rungs first. */
+  elsewhere(pool: Pool<Payload>, quality: QualityDemand): Pool<Payload> | undefined {
+    if (quality !== 'best-only') {
+      const { rung } = pool.options;
+      const others = this.#takingWork().filter((other) => other !== pool);
+      const other = others.find(({ options }) => options.rung > rung) ?? others.at(-1);
+      if (other) return other;
+    }
+    return pool.serving > 1 ? pool : undefined;
+  }
+
   /** Why the pool is not the best one. */
   degradation(pool: Pool<Payload>): DegradationReason | undefined {
     if (pool.options.rung === 0) return undefined;
     if (this.controller.isPinned) return 'pinned';
-    return this.closedBecause(0) === undefined ? 'overload' : 'unavailable';
+    switch (this.closedBecause(0)) {
+      case undefined:
+        return 'overload';
+      case 'breaker open':
+        return 'breaker';
+      default:
+        return 'unavailable';
+    }
   }
 
   /**

@@ -83,6 +83,8 @@ export class Work<Payload> {
   /** Only works of one bucket share a batch; one that is suspected of crashing runners gets a bucket of its own. */
   bucket: string;
   status: WorkStatus = 'queued';
+  /** It was run again on another rung or runner after a failure that was not its own. */
+  wentElsewhere = false;
   /** Set when it is a golden input that a breaker asked for. */
   probe: { readonly rung: number; readonly ticket: number } | undefined = undefined;
   /** Its bytes count as held. */

@@ -100,6 +100,7 @@ export const ERROR_REGISTRY = {
   RUNNER_TIMED_OUT: row('DEADLINE_EXCEEDED', 504, 'elsewhere', 'soft', 'timeout', 'The model ran too long'),
   RUNNER_CRASHED: row('UNAVAILABLE', 503, 'elsewhere', 'hard', 'error', 'The model process crashed'),
   OUT_OF_MEMORY: row('UNAVAILABLE', 503, 'smaller-batch', 'hard', 'error', 'The model ran out of memory'),
+  DEVICE_FAULT: row('UNAVAILABLE', 503, 'elsewhere', 'hard', 'error', 'The device of the model failed'),
   MODEL_FAULT: row('INTERNAL', 500, 'never', 'hard', 'error', 'The model failed on this input'),
   OUTPUT_INVALID: row(
     'INTERNAL',

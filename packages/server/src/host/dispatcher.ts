@@ -13,6 +13,7 @@ import {
   type JobPart,
   NEVER,
   type Pool,
+  type ProbeWanted,
   type RunnerLoss,
   type RunnerPlace,
   type RunnerPool,
@@ -22,6 +23,7 @@ import {
   type WorkResult,
 } from '@gimbal/core';
 import { type PendingWork, SharedReport } from './call.ts';
+import { systemRandom } from './system-ports.ts';
 
 /** What the dispatcher must know of a version besides its works. */
 export interface DispatchedVersion {
@@ -32,6 +34,8 @@ export interface DispatchedVersion {
   onExecuted(rows: number, report: BatchReport): void;
   /** A work has ended; returns what its call is told. */
   onSettled(pending: PendingWork, result: WorkResult, end: WorkEnd): WorkResult;
+  /** The breaker of a rung wants a golden input to be run there. */
+  onProbeWanted(want: ProbeWanted): void;
   onDrained(): void;
 }
 
@@ -53,7 +57,7 @@ interface Telling {
  */
 export class Dispatcher implements EngineDriver<PendingWork> {
   readonly #clock: Clock;
-  readonly #engine = new Engine<PendingWork>(this);
+  readonly #engine = new Engine<PendingWork>(this, { random: systemRandom });
   readonly #versions = new Map<string, DispatchedVersion>();
   /** Batches that runners have. */
   readonly #running = new Map<number, Batch<PendingWork>>();
@@ -78,6 +82,11 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   pools(key: string): readonly Pool<PendingWork>[] {
     return this.#engine.pools(key);
+  }
+
+  submitProbe(work: Work<PendingWork>, want: ProbeWanted): void {
+    this.#engine.submitProbe(work, want, this.#clock.now());
+    this.#scheduleTurn();
   }
 
   /** Its shares are up to date; undefined once the version is gone. */
@@ -188,6 +197,11 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   settle(work: Work<PendingWork>, outcome: WorkOutcome): void {
     this.#settlements.push({ work, outcome });
+  }
+
+  probe(want: ProbeWanted): void {
+    // Not from inside the engine's own call.
+    queueMicrotask(() => this.#versions.get(want.version)?.onProbeWanted(want));
   }
 
   drained(key: string): void {

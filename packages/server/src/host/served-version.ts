@@ -11,6 +11,7 @@ import {
   type Instant,
   type LadderReport,
   NEVER,
+  type ProbeWanted,
   type QualityDemand,
   type RunnerPool,
   toGimbalError,
@@ -24,8 +25,9 @@ import {
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
 import { AnswerMemory } from './answer-memory.ts';
-import { type CallTarget, HostCall, type PendingWork } from './call.ts';
+import { type CallTarget, HostCall, PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher, WorkEnd } from './dispatcher.ts';
+import { goldenRequest } from './golden-input.ts';
 import { ladderReport } from './ladder-report.ts';
 import type { PoisonGuard } from './poison-guard.ts';
 import { RequestCosts } from './request-costs.ts';
@@ -45,6 +47,16 @@ export interface ServedVersionOptions extends ServedVariantsOptions {
   readonly poison: PoisonGuard;
   readonly pressure: { refuses(lane: Criticality): boolean };
 }
+
+/** An input of our own must be answered in this time. */
+const PROBE_TIMEOUT_MS = 4_000;
+const PROBE_CONTEXT = {
+  requestId: 'probe',
+  protocol: 'native',
+  timeoutMs: PROBE_TIMEOUT_MS,
+  criticality: 'default',
+  bodyBytes: undefined,
+} as const;
 
 /** One loaded version: its memory, its ladder of runner pools, its calls and its counters. */
 export class ServedVersion implements VersionView, CallTarget, DispatchedVersion {
@@ -210,6 +222,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
 
   onSettled(pending: PendingWork, result: WorkResult, end: WorkEnd): WorkResult {
     const { clock, poison } = this.#options;
+    if (end.work.probe) return result;
     if (!result.ok && result.error.code === 'POISON_INPUT') {
       const about = { arenaBytes: this.arena.bytes, because: result.error.message };
       poison.convicted(pending.request, this.spec, about);
@@ -221,6 +234,23 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     else if (told.error.code !== 'CANCELLED') this.#counters.failed(totalMs);
     this.#decisions.ended(this.spec, pending, { result: told, end });
     return told;
+  }
+
+  onProbeWanted(want: ProbeWanted): void {
+    const { clock, dispatcher } = this.#options;
+    const now = clock.now();
+    const context = { ...PROBE_CONTEXT, receivedAt: now };
+    const deadline = now + PROBE_TIMEOUT_MS;
+    const call = new HostCall(this, context, { deadline, now: clock.now, arrival: undefined });
+    this.openCalls += 1;
+    try {
+      const request = goldenRequest(this.spec, call);
+      const pending = new PendingWork(call, request, { enqueuedAt: now, deadline }, () => call.close());
+      dispatcher.submitProbe(this.#workOf(pending), want);
+    } catch {
+      // No memory for it: the breaker takes a probe without an answer for a failed one.
+      call.close();
+    }
   }
 
   onDrained(): void {
@@ -253,6 +283,10 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   }
 
   #run(pending: PendingWork): void {
+    this.#options.dispatcher.submit(this.#workOf(pending));
+  }
+
+  #workOf(pending: PendingWork): Work<PendingWork> {
     const { request } = pending;
     const { context } = pending.call;
     const work = new Work<PendingWork>({
@@ -271,7 +305,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       payload: pending,
     });
     pending.work = work;
-    this.#options.dispatcher.submit(work);
+    return work;
   }
 
   /** An end that no engine makes. */

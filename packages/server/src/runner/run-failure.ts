@@ -3,6 +3,8 @@ import type { PartFailure } from '../transport/report-frame.ts';
 import { publicText } from './failure-text.ts';
 
 const OUT_OF_MEMORY = /bad_alloc|out of memory|failed to allocate|BFCArena|Array buffer allocation failed/i;
+/** What CUDA and its libraries say of themselves; the input has no part in it. */
+const DEVICE = /\bCUDA (?:failure|error)|CUDNN|CUBLAS|cudaError|device-side assert/i;
 /** What the runtime says when a value or a shape of the input itself is impossible. */
 const BAD_INPUT = /out of (?:data )?bounds|out of range|invalid (?:dimensions|rank|index)/i;
 /** What it says when lengths of axes don't fit together: the client's doing when those axes are free. */
@@ -14,6 +16,7 @@ export function runFailure(error: unknown, signature: Signature): PartFailure {
   if (OUT_OF_MEMORY.test(message)) {
     return failure('OUT_OF_MEMORY', 'Cannot run the model: it ran out of memory on this input');
   }
+  if (DEVICE.test(message)) return failure('DEVICE_FAULT', 'Cannot run the model: its device failed');
   const text = publicText(message);
   if (BAD_INPUT.test(message) || (BAD_SHAPE.test(message) && hasFreeAxes(signature))) {
     return failure('INVALID_INPUT', `Cannot run the model on this input: ${text}`);

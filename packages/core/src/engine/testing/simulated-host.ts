@@ -4,7 +4,7 @@ import type { CostProfile } from '../../contract/model.ts';
 import type { BatchReport, PartReport } from '../../contract/runner-port.ts';
 import { GimbalError } from '../../errors/gimbal-error.ts';
 import type { Batch, BatchPart } from '../batch.ts';
-import { Engine, type EngineDriver, type RunnerLoss, type RunnerPlace } from '../engine.ts';
+import { Engine, type EngineDriver, type ProbeWanted, type RunnerLoss, type RunnerPlace } from '../engine.ts';
 import type { WorkOutcome } from '../outcome.ts';
 import { type QualityDemand, Work } from '../work.ts';
 
@@ -62,6 +62,9 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
   readonly drainedVersions: string[] = [];
   /** Times that `poll` was called. */
   polls = 0;
+  /** Golden inputs that breakers asked for. */
+  probes = 0;
+  readonly #probes: ProbeWanted[] = [];
   /** Told of every outcome; may submit at once, as an eager client would. */
   onSettled: ((work: Work<SimulatedPayload>, outcome: WorkOutcome) => void) | undefined = undefined;
   /** Replaces the report of a part; undefined leaves the true one. */
@@ -171,10 +174,17 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
 
   settle(work: Work<SimulatedPayload>, outcome: WorkOutcome): void {
     const { identity } = work.payload;
+    if (identity < 0) return;
     if (this.outcomes.has(identity)) throw new Error(`Cannot settle work ${identity}: it is settled already`);
     this.outcomes.set(identity, outcome);
     this.settledAt.set(identity, this.now);
     this.#settlements.push([work, outcome]);
+  }
+
+  /** A golden input, at the next turn. */
+  probe(want: ProbeWanted): void {
+    this.probes += 1;
+    this.#probes.push(want);
   }
 
   drained(version: string): void {
@@ -200,10 +210,27 @@ export class SimulatedHost implements EngineDriver<SimulatedPayload> {
       this.engine.batchReported(runner.place, first.batch.id, report, this.now);
     }
     this.#tell();
+    this.#runProbes();
     this.polls += 1;
     const next = this.engine.poll(this.now);
     this.#pollAt = next > this.now ? next : this.now + TURN_MS;
     this.#tell();
+  }
+
+  #runProbes(): void {
+    for (const want of this.#probes.splice(0)) {
+      const work = new Work<SimulatedPayload>({
+        version: want.version,
+        rows: 1,
+        bucket: 'probe',
+        splittable: false,
+        lane: 'default',
+        enqueuedAt: this.now,
+        deadline: this.now + 4000,
+        payload: { identity: -this.probes },
+      });
+      this.engine.submitProbe(work, want, this.now);
+    }
   }
 
   /** As a real driver does: after the engine's own call has returned. */

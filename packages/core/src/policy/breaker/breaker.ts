@@ -71,6 +71,19 @@ export class Breaker {
     return this.state(now).kind === 'closed';
   }
 
+  /** When it wants to be asked for a probe again; undefined while it is healthy. */
+  dueAt(now: Instant): Instant | undefined {
+    const state = this.state(now);
+    switch (state.kind) {
+      case 'closed':
+        return undefined;
+      case 'open':
+        return state.probeAt;
+      case 'half-open':
+        return state.probeEndsAt ?? now;
+    }
+  }
+
   /** For a call that starts now, to be given back with its outcome. */
   get ticket(): BreakerTicket {
     return this.#life;
