@@ -47,7 +47,18 @@ export class GimbalUnderTest {
     models: string,
     options: { flags?: string[]; env?: Record<string, string> } = {},
   ): Promise<GimbalUnderTest> {
-    const flags = ['serve', models, '--port', '0', '--admin-port', '0', '--grpc-port', '0', '--json', ...(options.flags ?? [])];
+    const flags = [
+      'serve',
+      models,
+      '--port',
+      '0',
+      '--admin-port',
+      '0',
+      '--grpc-port',
+      '0',
+      '--json',
+      ...(options.flags ?? []),
+    ];
     const child = spawn(process.execPath, [join(ROOT, 'packages/cli/src/main.ts'), ...flags], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -112,6 +112,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   cancel(work: Work<PendingWork>): void {
     this.#engine.cancel(work);
+    this.#abandonBatchOf(work);
     this.#scheduleTurn();
   }
 
@@ -249,6 +250,16 @@ export class Dispatcher implements EngineDriver<PendingWork> {
         if ('work' in settlement) this.#tell(settlement);
         else settlement.pending.settle(settlement.result);
       }
+    }
+  }
+
+  /** Tells a pool that nobody waits for a batch any more, where it can do something about that. */
+  #abandonBatchOf(work: Work<PendingWork>): void {
+    if (work.openParts === 0) return;
+    for (const [id, batch] of this.#running) {
+      if (!batch.parts.some((part) => part.work === work)) continue;
+      if (batch.parts.some((part) => part.work.status !== 'settled')) continue;
+      this.#versions.get(batch.version)?.runnerPools[batch.rung]?.cancel?.(id);
     }
   }
 
