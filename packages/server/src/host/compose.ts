@@ -101,6 +101,10 @@ class Composition {
       cache: configuration.cache,
       log: this.#telemetry.log,
       environment: process.env,
+      host: () => ({
+        requests: this.#httpServer.counters.requests,
+        residentBytes: process.memoryUsage.rss(),
+      }),
       runners: () => runnerReports(this.#catalogue, this.#dispatcher),
     });
     this.#watcher = this.#createWatcher();

@@ -12,6 +12,8 @@ export interface GuardsOptions {
   readonly cache: Configuration['cache'];
   readonly log: Log;
   readonly environment: NodeJS.ProcessEnv;
+  /** For the trend of the host's own memory. */
+  readonly host: () => { readonly requests: number; readonly residentBytes: number };
   /** What runs where, for whoever looks at devices. */
   readonly runners: () => readonly BoardRunner[];
 }
@@ -26,7 +28,7 @@ export class Guards {
 
   constructor(options: GuardsOptions) {
     this.answers = new AnswerCache(options.cache);
-    this.memory = this.#watchMemory(options.log);
+    this.memory = this.#watchMemory(options);
     this.devices = watchDevices(options);
   }
 
@@ -52,9 +54,16 @@ export class Guards {
     await this.devices.stop();
   }
 
-  #watchMemory(log: Log): MemoryWatch {
+  #watchMemory({ log, host }: GuardsOptions): MemoryWatch {
     return new MemoryWatch({
       clock: systemClock,
+      host,
+      onGrowth: ({ kind, bytesPerRequest, because }) =>
+        log.warn('Memory of the host grows', {
+          verdict: kind,
+          bytes_per_request: Math.round(bytesPerRequest),
+          reason: because,
+        }),
       onLevel: ({ level, from, reading }) => {
         if (level === 'critical') this.answers.clear();
         const facts = { level, from, used_bytes: reading.usedBytes, limit_bytes: reading.limitBytes };
