@@ -2,6 +2,7 @@ import type { CatalogueEntry, GimbalError, LadderReport, RunnerPool, VersionSpec
 import type { Configuration } from '@gimbal/core/config';
 import { adminRoutes } from '../edge/admin/admin-routes.ts';
 import { drillRoutes } from '../edge/admin/drill-routes.ts';
+import type { WhyPort } from '../edge/admin/why-routes.ts';
 import { Router } from '../edge/front/router.ts';
 import { createGrpcServer, type GrpcServer } from '../edge/grpc/grpc-server.ts';
 import type { EdgePorts } from '../edge/route.ts';
@@ -14,6 +15,7 @@ import { Repository, type RepositoryReading } from '../repository/repository.ts'
 import { versionDefaults } from '../repository/version-defaults.ts';
 import { RepositoryWatcher } from '../repository/watcher.ts';
 import { createRunnerPool } from '../supervisor/runner-pool.ts';
+import type { DecisionLog } from '../telemetry/decision-log.ts';
 import { streamTarget } from '../telemetry/line-sink.ts';
 import { redacted } from '../telemetry/redaction.ts';
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts';
@@ -247,7 +249,12 @@ class Composition {
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
       loadGate: this.#loadGate,
-      decisions: this.#telemetry.metrics,
+      decisions: {
+        decided: (record) => {
+          this.#telemetry.metrics.decided(record);
+          this.#telemetry.decisions.decided(record);
+        },
+      },
       answers: this.#guards.answers,
       poison: this.#guards.poison,
       pressure: this.#guards.memory,
@@ -335,6 +342,17 @@ class Composition {
           ];
         }),
       devices: () => this.#guards.devices.status(),
+      ladders: () => this.#ladders(),
+      pinLadder: (model, rung, forMs) => {
+        for (const version of this.#catalogue.served())
+          if (version.spec.model === model) version.pin(rung, forMs);
+      },
+      releaseLadder: (model) => {
+        for (const version of this.#catalogue.served()) if (version.spec.model === model) version.release();
+      },
+      quarantined: () => this.#guards.poison.quarantine.list(systemClock.now()),
+      releaseInput: (fingerprint) => this.#guards.poison.quarantine.release(fingerprint),
+      why: whyPort(this.#telemetry.decisions),
       reload: (model) => this.#catalogue.reload(model),
       configuration: () => redacted(this.#options.configuration),
     };
@@ -392,6 +410,17 @@ class Composition {
 function hangFloorMs({ signature }: VersionSpec): number {
   const fixed = signature.inputs.every(({ shape }) => shape.slice(1).every((length) => length >= 0));
   return fixed ? 1_000 : 10_000;
+}
+
+function whyPort(log: DecisionLog): WhyPort {
+  return {
+    find: (requestId) => log.find(requestId),
+    recent: ({ sinceMs, model }) =>
+      log.recent({ sinceWallTimeMs: systemClock.wallTimeMs() - sinceMs, model }),
+    get rememberedMs() {
+      return systemClock.wallTimeMs() - (log.reachesTo() ?? systemClock.wallTimeMs());
+    },
+  };
 }
 
 /** The operating system's own code says more than a general message. */

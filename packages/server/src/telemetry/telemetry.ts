@@ -1,5 +1,6 @@
 import type { CallObserver, Clock } from '@gimbal/core';
 import type { LogLevel } from './access-line.ts';
+import { DecisionLog } from './decision-log.ts';
 import { LineSink, type LineTarget } from './line-sink.ts';
 import { Log, type LogOptions } from './log.ts';
 import type { MetricSources } from './metric-sources.ts';
@@ -27,6 +28,8 @@ export interface Telemetry {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly observer: CallObserver;
+  /** What was decided lately. */
+  readonly decisions: DecisionLog;
   /** Writes what is left of the log. Lines after this are lost. */
   close(): Promise<void>;
 }
@@ -44,10 +47,14 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     build: options.build,
     droppedLogLines: () => sink.dropped,
   });
+  const decisions = new DecisionLog();
   return {
     log,
     metrics,
-    observer: observeAll([metrics, log], (err) => log.error('Cannot record a finished call', { err })),
+    decisions,
+    observer: observeAll([metrics, log, decisions], (err) =>
+      log.error('Cannot record a finished call', { err }),
+    ),
     close: async () => {
       metrics.close();
       await sink.close(FLUSH_LIMIT_MS);

@@ -1,5 +1,8 @@
 import type { RunnerView } from '@gimbal/core';
 import type { DevicePort } from './device-routes.ts';
+import type { LadderPort } from './ladder-routes.ts';
+import type { QuarantinePort } from './quarantine-routes.ts';
+import type { WhyPort } from './why-routes.ts';
 
 /** One runner as operators see it. */
 export interface RunnerReport {
@@ -22,7 +25,8 @@ export interface QueueReport {
 export type MetricsFormat = 'prometheus' | 'openmetrics';
 
 /** What the admin edge may ask of the host, besides inference. */
-export interface AdminPort extends DevicePort {
+export interface AdminPort extends DevicePort, LadderPort, QuarantinePort {
+  readonly why: WhyPort;
   /** The page of metrics, in pieces of UTF-8; rejects with OVERLOADED when it can't be made in time. */
   metrics(format: MetricsFormat): Promise<readonly Uint8Array[]>;
   runners(): readonly RunnerReport[];

@@ -56,6 +56,9 @@ async function ask(line: string, given: Given = {}, headers: Record<string, stri
       sampleAgeMs: undefined,
       devices: [],
     }),
+    ladders: () => [],
+    quarantined: () => [],
+    why: { find: () => undefined, recent: () => [], rememberedMs: 0 },
     ...given.port,
   } as AdminPort;
   const [method, path = ''] = line.split(' ');

@@ -3,8 +3,11 @@ import { answerJson, readingRoute } from '../front/simple-answers.ts';
 import type { EdgeRequest, Route } from '../route.ts';
 import type { AdminPort } from './admin-port.ts';
 import { deviceRoutes } from './device-routes.ts';
+import { ladderRoutes } from './ladder-routes.ts';
 import { metricsRoutes } from './metrics-routes.ts';
 import { modelReport, runnerReport } from './model-report.ts';
+import { quarantineRoutes } from './quarantine-routes.ts';
+import { whyRoutes } from './why-routes.ts';
 
 export interface AdminEdge {
   readonly port: AdminPort;
@@ -17,6 +20,9 @@ export function adminRoutes(edge: AdminEdge): Route[] {
   return [
     ...metricsRoutes(port),
     ...deviceRoutes(port),
+    ...ladderRoutes(port),
+    ...quarantineRoutes(port),
+    ...whyRoutes(port.why),
     ...healthRoutes(edge),
     readingRoute('/admin/v1/runners', (request) =>
       answerJson(request, { runners: port.runners().map(runnerReport) }),
