@@ -34,6 +34,7 @@ const SCRIPTS = {
   test: [...STATIC_CHECKS, ['all tests', VITEST]],
   check: [...STATIC_CHECKS, ['unit tests', [...VITEST, '--project', 'unit']]],
   bench: [['bench', ['bench/main.ts']]],
+  sim: [['sim', ['simulation/main.ts']]],
   format: [['format', [bin('@biomejs/biome/bin/biome'), 'check', '--write', '.']]],
   generate: [['generate', ['tools/generate/main.ts']]],
 };

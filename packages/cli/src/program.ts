@@ -42,6 +42,21 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./verbs/doctor.ts')).doctor,
   },
   {
+    name: 'why',
+    summary: 'tell what was decided about a request, in plain words',
+    load: async () => (await import('./verbs/why.ts')).why,
+  },
+  {
+    name: 'ladder',
+    summary: 'show and pin the degradation ladder of a model',
+    load: async () => (await import('./verbs/ladder.ts')).ladder,
+  },
+  {
+    name: 'quarantine',
+    summary: 'inputs that are refused because they crashed a model',
+    load: async () => (await import('./verbs/quarantine.ts')).quarantine,
+  },
+  {
     name: 'devices',
     summary: 'show the GPUs of a server, or of this machine',
     load: async () => (await import('./verbs/devices.ts')).devices,
@@ -50,6 +65,11 @@ export const VERBS: readonly VerbEntry[] = [
     name: 'drill',
     summary: 'break something on purpose under load, and say whether clients noticed',
     load: async () => (await import('./verbs/drill.ts')).drill,
+  },
+  {
+    name: 'simulate',
+    summary: 'show what a load would do to a model, on a virtual clock',
+    load: async () => (await import('./verbs/simulate.ts')).simulate,
   },
   {
     name: 'init',
