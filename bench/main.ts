@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CancelledCost, cancelledCost } from './cancelled.ts';
 import { type Job, prepareJobs } from './jobs.ts';
+import { measureKills, reportKills } from './kills.ts';
 import { runBare, runLoad, type ServerUnderTest, startGimbal } from './measure.ts';
 import { reportOverload } from './overload.ts';
 import { runPeers } from './peers.ts';
@@ -22,6 +23,7 @@ const USAGE = `Usage: npm run bench -- [options]
   --overload                             instead: goodput at 2, 5 and 10 times the capacity, and after it
   --clients header,kept,retries          with it: who sends the deadline, who keeps it, who asks again without a budget
   --factors 2,5,10                       with it: multiples of the capacity
+  --kills                                instead: kill -9 of a runner every 2 s for a minute, two runners
   --peers DIR                            also run the other servers that DIR/run.py finds installed, on its own jobs
   --save NAME                            keep the result in bench/history/NAME.json and .md
 `;
@@ -56,6 +58,7 @@ function readOptions() {
         peers: { type: 'string' },
         cancelled: { type: 'boolean', default: false },
         overload: { type: 'boolean', default: false },
+        kills: { type: 'boolean', default: false },
         clients: { type: 'string', default: 'header,kept,retries' },
         factors: { type: 'string', default: '2,5,10' },
         save: { type: 'string' },
@@ -83,10 +86,20 @@ async function measure(options: Options, scratch: string): Promise<number> {
   const wanted = options.jobs.split(',');
   const jobs = (await prepareJobs(sources)).filter((job) => wanted.includes(job.name));
   say('Starting the server…');
-  const server = await startGimbal(models);
+  const server = await startGimbal(models, options.kills ? ['--runners-count', '2'] : []);
   const idle = treeUsage(server.pid);
   const rows: Row[] = [];
   let cancelled: CancelledCost | undefined;
+  if (options.kills) {
+    try {
+      const results = [];
+      for (const job of jobs) results.push(await measureKills({ job, server, scratch }));
+      reportKills(results, options.save);
+      return 0;
+    } finally {
+      await server.stop();
+    }
+  }
   if (options.overload) {
     try {
       return await reportOverload({

@@ -21,7 +21,7 @@ export interface ServerUnderTest {
   stop(): Promise<void>;
 }
 
-export async function startGimbal(models: string): Promise<ServerUnderTest> {
+export async function startGimbal(models: string, flags: readonly string[] = []): Promise<ServerUnderTest> {
   const spawned = performance.now();
   const child = spawnPinned(
     SERVER_CORE,
@@ -37,6 +37,7 @@ export async function startGimbal(models: string): Promise<ServerUnderTest> {
       '--grpc-port',
       '0',
       '--json',
+      ...flags,
     ],
     { stderr: 'ignore', env: { GIMBAL_LOG_LEVEL: process.env.GIMBAL_LOG_LEVEL ?? 'info' } },
   );

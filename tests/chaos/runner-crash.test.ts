@@ -33,6 +33,9 @@ async function digitsRunner(previous = 0): Promise<number> {
 
 const row = JSON.stringify({ input: Array.from({ length: 64 }, (_, index) => index % 17) });
 
+/** More than the ends within a minute that make a crash loop. */
+const KILLS = 8;
+
 /** Long enough for a runner to be started anew. */
 const patient = { 'content-type': 'application/json', 'inference-timeout-ms': '20000' };
 
@@ -72,4 +75,32 @@ it('a frozen runner is ended within its limit and its request is answered by the
     'the model answers again',
     async () => (await client.post('/v1/models/digits-mlp/predict', row)).status === 200,
   );
+});
+
+it('kills in a row, more than a crash loop has, cost nobody an answer: a SIGKILL says nothing about the model', async () => {
+  const pair = await GimbalUnderTest.start(models.path, { flags: ['--runners-count', '2'] });
+  const calls = new TestClient(pair.http);
+  const working = async () =>
+    (await pair.runners()).filter(
+      (one) => one.model === 'digits-mlp' && one.version === '2' && ['ready', 'busy'].includes(one.state),
+    );
+  const load = new SteadyLoad(8, () => calls.post('/v1/models/digits-mlp/predict', row, patient));
+  try {
+    await eventually('load flows', () => load.seen.length > 200);
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      await eventually('both runners work', async () => (await working()).length === 2);
+      const victim = (await working())[kill % 2];
+      if (victim) process.kill(victim.pid, 'SIGKILL');
+      const seen = load.seen.length;
+      await eventually('load flows on', () => load.seen.length > seen + 100);
+    }
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    const answer = await calls.post('/v1/models/digits-mlp/predict', row);
+    expect(answer.status, 'the model was never taken for faulty').toBe(200);
+  } finally {
+    await load.stop();
+    calls.close();
+    await pair.stop();
+  }
 });

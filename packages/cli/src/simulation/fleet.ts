@@ -134,7 +134,7 @@ export class Fleet {
   /** SIGKILL to one runner of the rung, if any takes work. */
   kill(rung: number): void {
     const runner = this.#anyServing(rung);
-    if (runner) this.#end(runner, 'crashed', KILLED);
+    if (runner) this.#end(runner, 'killed', KILLED);
   }
 
   hang(rung: number): void {

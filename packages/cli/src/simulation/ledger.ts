@@ -15,7 +15,10 @@ import { type InvariantName, Violation } from './violation.ts';
 const OUTCOME_BOUND_MS = 1;
 /** A poison input is convicted by its second crash, the last of them alone. */
 const MAX_CRASHES_OF_ONE = 2;
-/** Where a second batch waits in the runner, nothing there is alone: then the bound is that on its runs. */
+/**
+ * Where a second batch waits in the runner, nothing there is alone, and a request that may be split can crash several
+ * runners at once: then the bound is that on its runs.
+ */
 const MAX_CRASHES_IN_COMPANY = DEFAULT_VERDICT_OPTIONS.maxRuns;
 /** Changes of the leading rung a minute, while the load is steady. */
 const MAX_CHANGES_A_MINUTE = 6;
@@ -82,6 +85,12 @@ export class Ledger {
 
   isOpen({ identity }: Attempt): boolean {
     return this.#open.has(identity);
+  }
+
+  /** Whether works of its lane wait that are due later: an urgent one may be refused so that those keep their time. */
+  hasPromisedLater({ lane, deadline }: Attempt): boolean {
+    for (const { work } of this.#waiting[lane]) if (work.payload.deadline > deadline) return true;
+    return false;
   }
 
   /** Whatever happens inside is because the client has gone. */
@@ -187,11 +196,12 @@ export class Ledger {
       if (loss.cause !== 'crashed') continue;
       // Those behind the first one had not been started.
       if (batch !== batches[0]) continue;
-      const bound = this.#plan.batchesPerRunner > 1 ? MAX_CRASHES_IN_COMPANY : MAX_CRASHES_OF_ONE;
       for (const { work } of batch.parts) {
         const entry = this.#open.get(work.payload.identity);
         if (!entry || !work.payload.isPoison) continue;
         entry.crashes += 1;
+        const isInCompany = this.#plan.batchesPerRunner > 1 || work.splittable;
+        const bound = isInCompany ? MAX_CRASHES_IN_COMPANY : MAX_CRASHES_OF_ONE;
         const { crashes } = entry;
         this.check('poison-bounded', crashes <= bound, () => `${crashes} by ${work.payload.identity}`);
       }

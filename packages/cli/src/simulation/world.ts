@@ -214,6 +214,7 @@ class World implements EngineDriver<Attempt> {
   #checkRefusal(work: SimulatedWork): void {
     const { lane, deadlineTold } = work.payload;
     if (lane !== 'critical' || !deadlineTold || this.#plan.rungs.length > 1 || !this.#demands) return;
+    if (this.#ledger.hasPromisedLater(work.payload)) return;
     const wouldTake = this.#engine.wouldTake(work, 'default', this.#clock.now);
     this.#ledger.check(
       'critical-first',

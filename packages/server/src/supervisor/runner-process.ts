@@ -465,7 +465,8 @@ export class RunnerProcess {
     // Only now: until it was gone the process could still write there.
     if (this.#batch?.space) this.#options.arena.free(this.#batch.space);
     this.#batch = undefined;
-    this.#events.onGone(this, loss, { cause: this.#cause, readyMs });
+    const cause = loss.end.cause === 'killed' ? 'killed' : this.#cause;
+    this.#events.onGone(this, loss, { cause, readyMs });
   }
 
   /** Nobody of ours has ended it; one that was told to leave may do so as it likes. */

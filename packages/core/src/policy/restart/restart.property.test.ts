@@ -8,7 +8,7 @@ const { firstProbeMs, maxDelayMs, maxProbeMs, stableMs, loopExits, loopWindowMs 
 
 const exits = fc.array(
   fc.record({
-    cause: fc.constantFrom<RunnerExit['cause']>('crashed', 'hung', 'load-failed'),
+    cause: fc.constantFrom<RunnerExit['cause']>('crashed', 'hung', 'killed', 'load-failed'),
     readyMs: fc.integer({ min: 0, max: 2 * stableMs }),
     gapMs: fc.integer({ min: 0, max: 2 * loopWindowMs }),
   }),

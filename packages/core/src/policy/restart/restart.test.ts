@@ -56,6 +56,31 @@ describe('RestartBackoff', () => {
     expect(restarts.next(CRASH, 1_000_000)).toEqual({ state: 'faulted', delayMs: 30_000 });
   });
 
+  it('sees no loop in kills of a runner at work, however many there are', () => {
+    const restarts = new RestartBackoff(ALWAYS_LONGEST);
+    for (let index = 0; index < 100; index += 1) {
+      const decision = restarts.next({ cause: 'killed', readyMs: 50 }, index * 500);
+      expect(decision).toEqual({ state: 'backoff', delayMs: 100 });
+    }
+    expect(restarts.next(CRASH, 50_000), 'nor do they count towards one').toEqual({
+      state: 'backoff',
+      delayMs: 100,
+    });
+  });
+
+  it('sees a loop in kills of a runner that never gets to work: its own load may be the cause', () => {
+    const restarts = new RestartBackoff(ALWAYS_LONGEST);
+    const killed: RunnerExit = { cause: 'killed', readyMs: 0 };
+    const states = Array.from({ length: 5 }, (_, index) => restarts.next(killed, index * 1000).state);
+    expect(states).toEqual(['backoff', 'backoff', 'backoff', 'backoff', 'faulted']);
+  });
+
+  it('does not let a kill end a loop', () => {
+    const restarts = new RestartBackoff(ALWAYS_LONGEST);
+    for (let index = 0; index < 5; index += 1) restarts.next(CRASH, index);
+    expect(restarts.next({ cause: 'killed', readyMs: 50 }, 20_000).state).toBe('faulted');
+  });
+
   it('is faulted at once by a model that cannot be loaded', () => {
     const restarts = new RestartBackoff(ALWAYS_LONGEST);
     const failed: RunnerExit = { cause: 'load-failed', readyMs: 0 };

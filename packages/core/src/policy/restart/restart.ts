@@ -5,7 +5,8 @@ import { DEFAULT_RESTART_OPTIONS, type RestartOptions } from './options.ts';
 
 /** How a runner came to an end that nobody asked for. */
 export interface RunnerExit {
-  readonly cause: 'crashed' | 'hung' | 'load-failed';
+  /** `killed`: by a SIGKILL from outside that the kernel's want of memory does not explain. */
+  readonly cause: 'crashed' | 'hung' | 'killed' | 'load-failed';
   /** How long it had been taking work; 0 when it never did. */
   readonly readyMs: number;
 }
@@ -23,7 +24,8 @@ export interface RestartDecision {
  * Why this design: exponential back-off with full jitter (AWS Architecture Blog, "Exponential Backoff And Jitter",
  * 2015) spreads runners that died together as widely as their delay allows. A loop is told by ends in a window rather
  * than by a streak: a runner that lives for ten seconds between crashes is in a loop too. Probes of a loop wait at least
- * half of their delay, since each costs a model load beside those that still serve.
+ * half of their delay, since each costs a model load beside those that still serve. Somebody's SIGKILL says nothing about the model: a runner that
+ * was at work when it came is back at once, however often it comes, and each costs one load.
  *
  * Transitions: first end → backoff · an end while fewer than `loopExits` are in the window → backoff, longer · the
  * `loopExits`th, or a load that failed → faulted · an end in faulted → faulted, longer · an end after `stableMs` of work
@@ -31,8 +33,8 @@ export interface RestartDecision {
  * Cold start: no ends seen; the first restart is almost at once.
  * Recovery: from back-off by ends that are older than the window, from faulted by `stableMs` of work alone: a probe that
  * becomes ready but crashes early is still in its loop.
- * Not counted: ends that were asked for (drain, recycling, unload), which never come here. Staggering several slots is
- * the driver's.
+ * Not counted: ends that were asked for (drain, recycling, unload), which never come here, and kills of a runner at work
+ * (one that never got there may have been killed by its own load). Staggering several slots is the driver's.
  */
 export class RestartBackoff {
   readonly #random: Random;
@@ -53,6 +55,7 @@ export class RestartBackoff {
     const { stableMs, loopExits, loopWindowMs } = this.#options;
     if (exit.readyMs >= stableMs) this.#forget();
     this.#exits = this.#exits.filter((at) => now - at < loopWindowMs);
+    if (exit.cause === 'killed' && exit.readyMs > 0 && this.#probes === 0) return this.#atOnce();
     this.#exits.push(now);
     if (this.#exits.length > loopExits) this.#exits.shift();
     // A file that is broken stays broken until somebody replaces it.
@@ -63,6 +66,10 @@ export class RestartBackoff {
   #forget(): void {
     this.#exits = [];
     this.#probes = 0;
+  }
+
+  #atOnce(): RestartDecision {
+    return { state: 'backoff', delayMs: this.#options.firstDelayMs * this.#random.next() };
   }
 
   #backOff(): RestartDecision {
