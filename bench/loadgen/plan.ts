@@ -1,7 +1,7 @@
 /** How the answer to a case is checked, so that a mixed-up answer counts as an error. */
 export type AnswerCheck =
-  /** The integer right after the first occurrence of `key`. */
-  | { readonly kind: 'integer-after'; readonly key: string; readonly expected: number }
+  /** The integer right after the first occurrence of `key` is one of these. */
+  | { readonly kind: 'integer-after'; readonly key: string; readonly expected: readonly number[] }
   /** Index of the largest of the last `count` float32 of the body. */
   | { readonly kind: 'argmax-float32'; readonly count: number; readonly expected: number }
   | { readonly kind: 'none' };
