@@ -92,26 +92,9 @@ async function measure(options: Options, scratch: string): Promise<number> {
   const idle = treeUsage(server.pid);
   const rows: Row[] = [];
   let cancelled: CancelledCost | undefined;
-  if (options.kills) {
+  if (options.kills || options.overload) {
     try {
-      const results = [];
-      for (const job of jobs) results.push(await measureKills({ job, server, scratch }));
-      reportKills(results, options.save);
-      return 0;
-    } finally {
-      await server.stop();
-    }
-  }
-  if (options.overload) {
-    try {
-      return await reportOverload({
-        jobs,
-        server,
-        scratch,
-        save: options.save,
-        clients: options.clients.split(','),
-        factors: options.factors.split(',').map(Number),
-      });
+      return await disturb({ options, jobs, server, scratch });
     } finally {
       await server.stop();
     }
@@ -147,6 +130,34 @@ async function measure(options: Options, scratch: string): Promise<number> {
   };
   report(history, options.save);
   if (options.peers !== undefined) await runPeers(options.peers, say);
+  return 0;
+}
+
+/** What is done to the server instead of measuring its speed. */
+async function disturb({
+  options,
+  jobs,
+  server,
+  scratch,
+}: {
+  options: Options;
+  jobs: readonly Job[];
+  server: ServerUnderTest;
+  scratch: string;
+}): Promise<number> {
+  if (options.overload) {
+    return await reportOverload({
+      jobs,
+      server,
+      scratch,
+      save: options.save,
+      clients: options.clients.split(','),
+      factors: options.factors.split(',').map(Number),
+    });
+  }
+  const results = [];
+  for (const job of jobs) results.push(await measureKills({ job, server, scratch }));
+  reportKills(results, options.save);
   return 0;
 }
 
