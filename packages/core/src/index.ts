@@ -59,6 +59,13 @@ export type {
   RunnerView,
 } from './contract/runner-port.ts';
 export type { BatchAxis, Signature, TensorSpec } from './contract/signature.ts';
+export {
+  DEFAULT_STREAM_LIMITS,
+  type PieceReport,
+  type StreamLimits,
+  type StreamPiece,
+  type StreamTerms,
+} from './contract/stream.ts';
 export type {
   AnswerParameters,
   CachedHow,
@@ -75,17 +82,12 @@ export type {
   WorkRequest,
   WorkResult,
 } from './contract/work.ts';
+export { STREAMED } from './contract/work.ts';
 export type { Admission } from './engine/admission.ts';
 export type { Arrival } from './engine/arriving.ts';
 export type { Batch, BatchPart } from './engine/batch.ts';
-export {
-  type Ask,
-  Engine,
-  type EngineDriver,
-  type ProbeWanted,
-  type RunnerLoss,
-  type RunnerPlace,
-} from './engine/engine.ts';
+export { type Ask, Engine } from './engine/engine.ts';
+export type { EngineDriver, ProbeWanted, RunnerLoss, RunnerPlace } from './engine/engine-driver.ts';
 export type { WorkOutcome } from './engine/outcome.ts';
 export type { Pool, PoolOptions } from './engine/pool.ts';
 export type { PoolView } from './engine/pool-view.ts';

@@ -7,6 +7,7 @@ import { grpcSection, wrongGrpc } from './grpc-section.ts';
 import { boolean, choice, choices, duration, integer, text, texts } from './leaf.ts';
 import { limitsSection } from './limits-section.ts';
 import { batchingSection, deadlineField, runnersSection, watchField } from './model-sections.ts';
+import { streamSection } from './stream-section.ts';
 
 const HOUR_MS = 3_600_000;
 const port = integer({ min: 0, max: 65_535 });
@@ -86,6 +87,7 @@ const repositoryShape = {
 const operationsShape = {
   limits: limitsSection,
   cache: cacheSection,
+  stream: streamSection,
   drain: section('How the server stops.', {
     lameDuckMs: field(duration({ minMs: 0, maxMs: HOUR_MS, unit: 'in-name' }), {
       default: 3_000,

@@ -27,6 +27,9 @@ export interface CallRecord {
   readonly postprocessMs: number | undefined;
   readonly totalMs: number;
   readonly traceId: string | undefined;
+  /** Of a stream: how many pieces were sent, and how long the first one took. Undefined for whole answers. */
+  readonly pieces?: number | undefined;
+  readonly firstPieceMs?: number | undefined;
   readonly requestBytes: number;
   readonly responseBytes: number;
 }

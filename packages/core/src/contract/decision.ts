@@ -29,6 +29,8 @@ export interface DecisionSituation {
  */
 export interface DecisionRecord {
   readonly requestId: string;
+  /** The step of a pipeline that asked: `portrait/faces`. Undefined for requests of clients. */
+  readonly step?: string | undefined;
   /** Milliseconds since the Unix epoch, when it ended. */
   readonly wallTimeMs: number;
   readonly model: string;

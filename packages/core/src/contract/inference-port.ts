@@ -1,5 +1,6 @@
 import type { Instant } from '../base/time.ts';
 import type { CostProfile, VersionSpec, VersionState } from './model.ts';
+import type { StreamPiece } from './stream.ts';
 import type { Span, WorkRequest, WorkResult } from './work.ts';
 
 /** Lane of a request; `critical` is served first. */
@@ -17,6 +18,8 @@ export interface CallContext {
   readonly criticality: Criticality;
   /** Who asks, among whom time is shared. Default: all are one. */
   readonly tenant?: string;
+  /** The step of a pipeline that asks: `portrait/faces`. Undefined for requests of clients. */
+  readonly step?: string;
   /** Only the best rung will do: the caller would rather be refused. Default: false. */
   readonly refusesDegraded?: boolean;
   /** Body size when Content-Length told it. */
@@ -90,8 +93,16 @@ export interface Call {
   reserve(byteLength: number): Block;
   /** Returns a block before the call ends (a parser that over-reserved). */
   release(block: Block): void;
-  /** Queues a work. `onSettled` is called exactly once, never inside `submit` and never after `close`. */
-  submit(request: WorkRequest, onSettled: (result: WorkResult) => void): void;
+  /**
+   * Queues a work. `onSettled` is called exactly once, never inside `submit` and never after `close`. Of a model that
+   * streams, pieces are told before it, one by one, to `onPiece`; without it they are gathered (within a bound) and
+   * become the parts of the result.
+   */
+  submit(
+    request: WorkRequest,
+    onSettled: (result: WorkResult) => void,
+    onPiece?: (piece: StreamPiece) => void,
+  ): void;
   /** Ends the call: works still queued leave the queue, running ones are ignored when they end, memory returns. */
   close(): void;
 }

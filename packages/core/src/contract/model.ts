@@ -1,3 +1,4 @@
+import type { PipelineSpec } from './pipeline.ts';
 import type { RemoteSpec } from './remote.ts';
 import type { Signature } from './signature.ts';
 
@@ -86,6 +87,8 @@ export interface VariantSpec {
   readonly image: ImageSpec | undefined;
   /** Someone else's server runs it: there is no file then. */
   readonly remote?: RemoteSpec;
+  /** An operation of the runner program itself: there is no file then. */
+  readonly builtin?: 'crop';
 }
 
 /** A value that nobody declared, and why it is what it is; printed at load and by `gimbal inspect`. */
@@ -125,6 +128,8 @@ export interface VersionSpec {
   /** Whether equal requests may get a kept answer. */
   readonly cached: boolean;
   readonly derivations: readonly Derivation[];
+  /** It is composed of other models: it has no runners of its own then, and one variant in name only. */
+  readonly pipeline?: PipelineSpec;
 }
 
 export type VersionState = 'loading' | 'ready' | 'unloading' | 'unavailable';

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors/registry.ts';
 import type { CostProfile } from './model.ts';
 import type { FaultOrder } from './runner-fault.ts';
 import type { Signature } from './signature.ts';
+import type { PieceReport, StreamTerms } from './stream.ts';
 import type { AnswerParameters, PartOutput, Want, WorkInput } from './work.ts';
 
 /** A range of a work's rows, as it travels to a runner. */
@@ -21,6 +22,8 @@ export interface JobPart {
 export interface BatchJob {
   readonly id: number;
   readonly parts: readonly JobPart[];
+  /** It is a stream: it has one part, whose outputs come in pieces before the report. */
+  readonly stream?: StreamTerms;
 }
 
 export type PartReport =
@@ -124,6 +127,8 @@ export interface PoolEvents {
   /** A runner's process is gone. `error` is what its unfinished batches end with, `end` how it came to its end. */
   onLost(id: string, error: GimbalError, end?: RunnerEnd): void;
   onReport(id: string, batchId: number, report: BatchReport): void;
+  /** A piece of a stream that the runner has. Its report follows the last one. */
+  onPiece?(id: string, batchId: number, piece: PieceReport): void;
   /** The variant can't be loaded, or crashes in a loop; `undefined` when it has recovered. */
   onFault(error: GimbalError | undefined): void;
   onNotice?(notice: PoolNotice): void;
@@ -146,6 +151,8 @@ export interface RunnerPool {
    * when it was. Absent where a run can't be stopped without its runner.
    */
   cancel?(batchId: number): void;
+  /** So many further pieces of a stream may come. Absent where no streams are run. */
+  grant?(batchId: number, pieces: number): void;
   /** Orderly end: batches in flight finish within `graceMs`, then processes are ended. Resolves when none is left. */
   stop(graceMs: number): Promise<void>;
   /** Breaks a runner on purpose; of one that is gone nothing comes. Throws PERMISSION_DENIED where drills are off. */

@@ -20,4 +20,6 @@ export interface Signature {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   readonly batchAxis: BatchAxis;
+  /** The model gives its outputs in pieces, each with outputs of its own, until it has no more. Default: false. */
+  readonly streams?: boolean;
 }

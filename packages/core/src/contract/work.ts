@@ -37,6 +37,12 @@ export interface WorkRequest {
   readonly parameters: AnswerParameters;
 }
 
+/**
+ * What the report of a stream says of its part: its outputs were told before, piece by piece. A call that gathers them
+ * gives them as the parts of its work.
+ */
+export const STREAMED: PartOutput = { kind: 'tensors', rows: 0, outputs: [] };
+
 export interface TensorOutput {
   /** A view of arena memory or of a received frame: valid until the call is closed. */
   readonly bytes: Uint8Array;

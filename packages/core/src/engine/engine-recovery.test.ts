@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GimbalError } from '../errors/gimbal-error.ts';
-import type { RunnerLoss } from './engine.ts';
+import type { RunnerLoss } from './engine-driver.ts';
 import { aHost, codeOf, DIGITS, PROFILE, R1, R2 } from './testing/a-host.ts';
 import type { SimulatedHost } from './testing/simulated-host.ts';
 

@@ -5,7 +5,7 @@ import type { CostProfile } from '../contract/model.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import type { RunEndCause } from '../policy/quarantine/verdict.ts';
 import type { Batch, BatchPart } from './batch.ts';
-import type { RunnerPlace } from './engine.ts';
+import type { RunnerPlace } from './engine-driver.ts';
 import type { WorkOutcome } from './outcome.ts';
 import { rowsOf, SimulatedHost, type SimulatedPayload } from './testing/simulated-host.ts';
 import type { Work } from './work.ts';

@@ -5,11 +5,13 @@ import type { CostProfile } from '../contract/model.ts';
 import type { BatchReport } from '../contract/runner-port.ts';
 import { GimbalError } from '../errors/gimbal-error.ts';
 import { type ErrorCode, errorRow } from '../errors/registry.ts';
-import { judge, type RunEndCause } from '../policy/quarantine/verdict.ts';
+import { judge } from '../policy/quarantine/verdict.ts';
 import { type Admission, admission } from './admission.ts';
 import type { Arrival } from './arriving.ts';
 import type { Batch, BatchPart } from './batch.ts';
-import { Heap, type HeapOrder } from './heap.ts';
+import { deadlineHeap } from './deadline-heap.ts';
+import type { EngineDriver, ProbeWanted, RunnerLoss, RunnerPlace } from './engine-driver.ts';
+import type { Heap } from './heap.ts';
 import {
   done,
   failureOf,
@@ -21,6 +23,7 @@ import {
 } from './outcome.ts';
 import type { BatchHooks, Pool } from './pool.ts';
 import { expired, poison, stale, unavailable } from './refusal.ts';
+import { interrupted, streamTooLarge, streamTooLong } from './stream-end.ts';
 import { type EngineVersionOptions, VersionLadder } from './version-ladder.ts';
 import { urgencyOf, type Work } from './work.ts';
 
@@ -28,45 +31,6 @@ import { urgencyOf, type Work } from './work.ts';
 const TIMER_LATENESS_MS = 2;
 /** `poll` asks to be called at least this often while works are open: timers of the platform overflow after 24 days. */
 const LONGEST_SLEEP_MS = 60_000;
-
-/** What the engine asks its driver to do. Called from inside engine methods; must not call back into the engine. */
-export interface EngineDriver<Payload> {
-  /** The runner has fewer batches than it may have. Ending a run that hangs is the runner pool's: it has `predictedMs`. */
-  dispatch(batch: Batch<Payload>): void;
-  /**
-   * Exactly once for each submitted work. The engine keeps no report: who called `batchReported` releases it when the
-   * calls of all its parts have closed.
-   */
-  settle(work: Work<Payload>, outcome: WorkOutcome): void;
-  /** Nothing of a removed version is left in the engine. */
-  drained(version: string): void;
-  /**
-   * A rung's breaker wants to know whether its variant works again: submit a probe with an input of your own. Without
-   * it, a breaker that has opened stays open.
-   */
-  probe?(want: ProbeWanted): void;
-}
-
-/** A golden input is wanted by the breaker of a rung. */
-export interface ProbeWanted {
-  readonly version: string;
-  readonly rung: number;
-  readonly ticket: number;
-}
-
-/** Which runner an event is about. */
-export interface RunnerPlace {
-  readonly version: string;
-  readonly rung: number;
-  readonly runnerId: string;
-}
-
-/** Why a runner is gone. */
-export interface RunnerLoss {
-  /** What works that can't be run again end with. */
-  readonly error: GimbalError;
-  readonly cause: RunEndCause;
-}
 
 /** What is known of a work before its body is read. */
 export type Ask = Pick<Admission, 'rows' | 'deadline'> & Partial<Omit<Admission, 'urgency'>>;
@@ -84,7 +48,7 @@ export class Engine<Payload> {
   /** Versions for which works wait; the others need no look. */
   readonly #waiting = new Set<VersionLadder<Payload>>();
   /** Every open work that has a deadline. */
-  readonly #deadlines: Heap<Work<Payload>> = new Heap<Work<Payload>>(BY_DEADLINE);
+  readonly #deadlines: Heap<Work<Payload>> = deadlineHeap();
   readonly #hooks: BatchHooks<Payload>;
   #lastBatchId = 0;
   /** Works that were run alone so far: each has a bucket of its own. */
@@ -265,6 +229,26 @@ export class Engine<Payload> {
   }
 
   /**
+   * A piece of a stream has come; whether it may be told. From the first one on, the work's deadline is the stream's end.
+   */
+  pieceReported(work: Work<Payload>, byteLength: number, now: Instant): boolean {
+    const ladder = this.#versions.get(work.version);
+    if (work.status === 'settled' || !ladder) return false;
+    const { maxBytes, maxDurationMs } = ladder.stream;
+    if (work.pieces === 0) {
+      ladder.pools[work.rung]?.streamCost?.firstPiece(now - work.startedAt);
+      this.#deadlines.remove(work);
+      work.deadline = now + maxDurationMs;
+      if (work.deadline < NEVER) this.#deadlines.add(work);
+    }
+    work.pieces += 1;
+    work.pieceBytes += byteLength;
+    if (work.pieceBytes <= maxBytes) return true;
+    this.#end(work, { kind: 'failed', error: streamTooLarge({ bytes: work.pieceBytes, maxBytes }) });
+    return false;
+  }
+
+  /**
    * Starts what can start and ends what is late. Returns when to be asked again: an instant not after `now` means at the
    * next turn of the event loop.
    */
@@ -371,7 +355,7 @@ export class Engine<Payload> {
     const isWhole = work.openParts === 1 && work.reported.length === 0 && work.waitingRows === 0;
     if (errorRow(code).retry !== 'elsewhere' || work.wentElsewhere || work.probe || !work.repeatable)
       return false;
-    if (work.status === 'settled' || !isWhole || work.deadline <= now) return false;
+    if (work.status === 'settled' || work.pieces > 0 || !isWhole || work.deadline <= now) return false;
     const ladder = this.#versions.get(work.version);
     const other = ladder?.elsewhere(pool, work.quality);
     if (!ladder || !other) return false;
@@ -396,6 +380,10 @@ export class Engine<Payload> {
     if (work.status === 'settled') return;
     if (work.deadline <= end.now) {
       this.#expire(work, 'the deadline passed while the model ran');
+      return;
+    }
+    if (work.pieces > 0) {
+      this.#end(work, { kind: 'failed', error: interrupted(end.error) });
       return;
     }
     work.ends.push({ cause: end.cause, alone: end.alone });
@@ -452,7 +440,9 @@ export class Engine<Payload> {
   }
 
   #expire(work: Work<Payload>, what: string): void {
-    this.#end(work, { kind: 'failed', error: expired(what) });
+    const maxDurationMs = this.#versions.get(work.version)?.stream.maxDurationMs ?? 0;
+    const error = work.pieces > 0 ? streamTooLong(maxDurationMs) : expired(what);
+    this.#end(work, { kind: 'failed', error });
   }
 
   /** Settles a work wherever it is: what still waits of it leaves the queue, what runs of it is ignored later. */
@@ -478,11 +468,3 @@ export class Engine<Payload> {
     this.#driver.drained(ladder.version);
   }
 }
-
-const BY_DEADLINE: HeapOrder<Work<unknown>> = {
-  before: (one, other) => one.deadline < other.deadline,
-  seatOf: (work) => work.deadlineSeat,
-  seat: (work, index) => {
-    work.deadlineSeat = index;
-  },
-};

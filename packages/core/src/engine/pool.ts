@@ -11,6 +11,7 @@ import { LANES, WorkQueue } from './queue.ts';
 import { RowCeiling } from './row-ceiling.ts';
 import { type Runner, RunnerSet } from './runner-set.ts';
 import { StandingQueue } from './standing-queue.ts';
+import { StreamCost } from './stream-cost.ts';
 import type { RowRange, Work } from './work.ts';
 
 /** Weight of the newest gap between arrivals. */
@@ -34,6 +35,8 @@ export interface PoolOptions {
   readonly preferredSizes: readonly number[];
   /** Default: 1. */
   readonly batchesPerRunner?: number;
+  /** All its works are streams: each runs alone. Default: false. */
+  readonly streams?: boolean;
 }
 
 /** What a pool needs from the engine while it forms a batch. */
@@ -58,6 +61,8 @@ export class Pool<Payload> {
   readonly options: PoolOptions;
   readonly queue = new WorkQueue<Payload>();
   readonly cost = new CostModel();
+  /** Undefined where works are no streams. */
+  readonly streamCost: StreamCost | undefined;
   /** Of the breaker that watches it; set by the ladder. */
   ticket: () => number = () => 0;
   /** For callers that did not say how long they wait. */
@@ -76,6 +81,7 @@ export class Pool<Payload> {
   constructor(options: PoolOptions) {
     this.options = options;
     this.#runners = new RunnerSet(options.batchesPerRunner ?? BATCHES_PER_RUNNER);
+    this.streamCost = options.streams ? new StreamCost(this.cost) : undefined;
   }
 
   get maxRows(): number {
@@ -123,10 +129,8 @@ export class Pool<Payload> {
     ask: { readonly rows: number; readonly costClass: number; readonly deadline: Instant },
     now: Instant,
   ): boolean {
-    const leastMs = this.cost.leastMs(
-      Math.min(ask.rows, this.maxRows) * this.cost.unitsPerRow(ask.costClass),
-    );
-    return now + leastMs < ask.deadline || now >= this.#nextTrialAt;
+    const units = Math.min(ask.rows, this.maxRows) * this.cost.unitsPerRow(ask.costClass);
+    return now + this.#leastMs(units) < ask.deadline || now >= this.#nextTrialAt;
   }
 
   /** After `next` gave nothing: when it wants to be asked again though nothing happens; NEVER for not at all. */
@@ -135,9 +139,9 @@ export class Pool<Payload> {
   }
 
   runnerReady(id: string, profile: CostProfile): void {
-    this.#ceiling.seed(rowLimit(this.options.maxRows, profile));
+    this.#ceiling.seed(this.streamCost ? 1 : rowLimit(this.options.maxRows, profile));
     this.queue.maxRows = this.maxRows;
-    this.cost.seed(profile);
+    if (!this.streamCost?.learned) this.cost.seed(profile);
     this.#runners.add(id);
   }
 
@@ -155,7 +159,7 @@ export class Pool<Payload> {
   }
 
   enqueue(work: Work<Payload>, now: Instant): void {
-    if (now + this.cost.leastMs(1) >= work.deadline) this.#nextTrialAt = now + TRIAL_EVERY_MS;
+    if (now + this.#leastMs(1) >= work.deadline) this.#nextTrialAt = now + TRIAL_EVERY_MS;
     if (this.#lastArrival > -NEVER) {
       const gapMs = (now - this.#lastArrival) / Math.max(1, work.rows);
       this.#gapMs = this.#gapMs === NEVER ? gapMs : this.#gapMs + GAP_LEARNING_RATIO * (gapMs - this.#gapMs);
@@ -184,8 +188,10 @@ export class Pool<Payload> {
     return this.#lag.ms;
   }
 
-  /** What a new work adds: its own runs, one after the other. */
+  /** What a new work adds until its answer: its own runs, one after the other, or the first piece of its stream. */
   ownMs({ rows, costClass }: { readonly rows: number; readonly costClass: number }): number {
+    const firstMs = this.streamCost?.firstMs;
+    if (firstMs !== undefined) return firstMs;
     const runs = Math.max(1, Math.ceil(rows / this.maxRows));
     return runs * this.cost.fixedMs + rows * this.cost.unitsPerRow(costClass) * this.cost.perRowMs;
   }
@@ -245,6 +251,10 @@ export class Pool<Payload> {
     if (!runner || !batch) return undefined;
     const startedAt = Math.max(batch.startedAt, runner.freeSince);
     runner.freeSince = now;
+    if (this.streamCost) {
+      if (batch.parts.some(({ work }) => work.pieces > 0)) this.streamCost.ended(now - startedAt);
+      return batch;
+    }
     const runMs = report.preprocessMs + report.inferMs + report.postprocessMs;
     const tookMs = Math.max(runMs, now - startedAt);
     this.#lag.observed({ runMs, lagMs: tookMs - runMs });
@@ -291,7 +301,13 @@ export class Pool<Payload> {
   /** By when a batch of so many rows must start for the work in it. */
   #latestStart(work: Work<Payload>, batchRows: number): Instant {
     const rows = work.splittable ? batchRows : Math.max(batchRows, work.waitingRows);
-    return work.deadline - this.cost.predictedMs(rows * work.unitsPerRow);
+    return work.deadline - (this.streamCost?.firstMs ?? this.cost.predictedMs(rows * work.unitsPerRow));
+  }
+
+  /** What an answer, or the first piece of one, can hardly be faster than. */
+  #leastMs(units: number): number {
+    const firstMs = this.streamCost?.firstMs;
+    return firstMs === undefined ? this.cost.leastMs(units) : firstMs / 2;
   }
 
   /** Where callers may have gone unseen, a queue that stands gives up those that have waited longest. */

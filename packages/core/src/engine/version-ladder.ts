@@ -1,6 +1,7 @@
 import type { Random } from '../base/random.ts';
 import { type Instant, NEVER } from '../base/time.ts';
 import type { Criticality } from '../contract/inference-port.ts';
+import { DEFAULT_STREAM_LIMITS, type StreamLimits } from '../contract/stream.ts';
 import type { DegradationReason } from '../contract/work.ts';
 import type { GimbalError } from '../errors/gimbal-error.ts';
 import type { BreakerWeight } from '../errors/registry.ts';
@@ -28,6 +29,8 @@ export interface EngineVersionOptions {
    * each other down. Default: as many as there are runners.
    */
   readonly maxRunning?: number;
+  /** Bounds of its streams. Default: those of the contract. */
+  readonly stream?: Pick<StreamLimits, 'maxDurationMs' | 'maxBytes'>;
   /** One for each variant, best first. */
   readonly pools: readonly Omit<PoolOptions, 'version' | 'rung'>[];
 }
@@ -37,6 +40,7 @@ export class VersionLadder<Payload> {
   readonly version: string;
   readonly pools: readonly Pool<Payload>[];
   readonly maxQueuedBytes: number;
+  readonly stream: Pick<StreamLimits, 'maxDurationMs' | 'maxBytes'>;
   readonly slip = new WaitSlip();
   readonly arriving = new Arriving();
   /** What is asked for, from which the shares follow. */
@@ -59,6 +63,7 @@ export class VersionLadder<Payload> {
   constructor(options: EngineVersionOptions, random: Random) {
     this.version = options.version;
     this.maxQueuedBytes = options.maxQueuedBytes ?? MAX_QUEUED_BYTES;
+    this.stream = options.stream ?? DEFAULT_STREAM_LIMITS;
     this.#maxRunning = options.maxRunning ?? Number.POSITIVE_INFINITY;
     this.pools = options.pools.map(
       (pool, rung) => new Pool<Payload>({ ...pool, version: options.version, rung }),

@@ -33,6 +33,8 @@ export interface WorkOptions<Payload> {
   readonly deadlineTold?: boolean;
   /** Whether it may be run again after a runner was lost with it. Default: true. */
   readonly repeatable?: boolean;
+  /** Its outputs come in pieces: its deadline is the first one's. Default: false. */
+  readonly streams?: boolean;
   /** Which rungs will do. Default: any. */
   readonly quality?: QualityDemand;
   /** Memory that it holds while it waits, for the queue's bound. Default: 0, where an arena bounds it already. */
@@ -70,11 +72,13 @@ export class Work<Payload> {
   readonly tenant: string;
   readonly costClass: number;
   readonly enqueuedAt: Instant;
-  readonly deadline: Instant;
+  /** Of a stream that has begun: when it must be complete. */
+  deadline: Instant;
   /** When it is due among others: its deadline, but nobody is overtaken for ever. */
   readonly urgency: Instant;
   readonly deadlineTold: boolean;
   readonly repeatable: boolean;
+  readonly streams: boolean;
   readonly quality: QualityDemand;
   /** Why it waits for a lower rung. */
   degradedBecause: DegradationReason | undefined = undefined;
@@ -106,6 +110,9 @@ export class Work<Payload> {
   /** How its runs with runners that were lost ended; empty for nearly all works. */
   readonly ends: RunEnd[] = [];
   readonly reported: RowsReported[] = [];
+  /** Pieces of a stream so far, and their bytes. From the first one on it can't be run again. */
+  pieces = 0;
+  pieceBytes = 0;
 
   // Written by the queue: where it waits, its neighbours there, and its turn.
   flow: Flow<Payload> | undefined = undefined;
@@ -132,6 +139,7 @@ export class Work<Payload> {
     this.urgency = urgencyOf(options.enqueuedAt, options.deadline);
     this.deadlineTold = options.deadlineTold ?? true;
     this.repeatable = options.repeatable ?? true;
+    this.streams = options.streams ?? false;
     this.quality = options.quality ?? 'any';
     this.bytes = options.bytes ?? 0;
     this.payload = options.payload;

@@ -4,10 +4,12 @@ import type {
   CallObserver,
   Clock,
   DegradationReason,
+  GimbalError,
   InferencePort,
   Protocol,
   Random,
   StageTimings,
+  StreamPiece,
   VersionView,
 } from '@gimbal/core';
 import type { Exchange, HeaderLines } from '../http1/exchange.ts';
@@ -19,10 +21,19 @@ export interface EdgePorts {
   readonly random: Random;
   readonly observer: CallObserver;
   readonly limits: EdgeLimits;
+  readonly stream: StreamTimes;
   /** `name` and `version` of the server in metadata and docs. */
   readonly server: { readonly name: string; readonly version: string };
   /** Model that `/predict`, `/batch_predict` and `/infer` use; undefined: the first ready one of a fitting task. */
   readonly defaultModel: string | undefined;
+}
+
+/** Times of answers in pieces. */
+export interface StreamTimes {
+  /** After so long without a piece a sign of life is sent. */
+  readonly heartbeatMs: number;
+  /** A reader whose connection takes no byte for so long is cut off. */
+  readonly stallMs: number;
 }
 
 export interface EdgeLimits {
@@ -71,6 +82,24 @@ export interface Inferred {
   readonly cached?: CachedHow | undefined;
 }
 
+/** How an answer in pieces begins; its status is 200. */
+export interface StreamStart {
+  readonly contentType: string;
+  /** Who answers; undefined where a sign of life comes before the first piece. */
+  readonly by: Pick<StreamPiece, 'variant' | 'rung' | 'degradedBecause'> | undefined;
+}
+
+/** An answer that is under way: whichever of `end`, `fail` and the client's going away comes first counts. */
+export interface ReplyStream {
+  /** `onTaken` is called once, when the client has room for more, or will never have. */
+  piece(bytes: Uint8Array, onTaken: () => void): void;
+  heartbeat(bytes: Uint8Array): void;
+  /** All pieces have been sent; `last` says so. */
+  end(last: Uint8Array, how: Inferred): void;
+  /** The stream breaks off; `last` says why. */
+  fail(error: GimbalError, last: Uint8Array): void;
+}
+
 export interface ErrorAnswer {
   readonly headers?: HeaderLines;
   /** Further members of the error document, rendered: `"results":[…]`. */
@@ -95,6 +124,8 @@ export interface Reply {
   send(answer: Answer): void;
   /** The answer of an inference. `about` must have been called. */
   inferred(answer: Answer, how: Inferred): void;
+  /** Begins an answer in pieces, in place of the others. `about` must have been called. */
+  stream(start: StreamStart): ReplyStream;
   /** Any thrown value, in the route's error style; CANCELLED is only recorded. */
   fail(error: unknown, answer?: ErrorAnswer): void;
 }

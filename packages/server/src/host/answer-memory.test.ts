@@ -1,4 +1,11 @@
-import { AnswerCache, type Call, type CallContext, type WorkDone, type WorkResult } from '@gimbal/core';
+import {
+  AnswerCache,
+  type Call,
+  type CallContext,
+  DEFAULT_STREAM_LIMITS,
+  type WorkDone,
+  type WorkResult,
+} from '@gimbal/core';
 import { describe, expect, it } from 'vitest';
 import { aVersionSpec } from '../edge/testing/fake-model.ts';
 import { openArena } from '../transport/open-arena.ts';
@@ -21,6 +28,7 @@ function aCachedVersion(options: { ttlMs?: number } = {}) {
     dispatcher,
     clock: systemClock,
     maxQueueMs: 1000,
+    stream: DEFAULT_STREAM_LIMITS,
     loadGate: new LoadGate(1),
     decisions: { decided: () => {} },
     answers: new AnswerCache<WorkDone>(options),

@@ -8,11 +8,13 @@ import {
   GimbalError,
   type Instant,
   type Span,
+  type StreamPiece,
   type Work,
   type WorkRequest,
   type WorkResult,
 } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
+import type { GatheredPieces } from './gathered-pieces.ts';
 
 /** What a call needs from the version that it talks to. */
 export interface CallTarget {
@@ -20,6 +22,8 @@ export interface CallTarget {
   submit(pending: PendingWork): void;
   /** The client no longer wants the answer. */
   cancel(pending: PendingWork): void;
+  /** Gathers the pieces of a stream for a call that wants them at once; undefined where works are no streams. */
+  gather(): GatheredPieces | undefined;
   /** Told once for each call. */
   callClosed(): void;
 }
@@ -59,18 +63,30 @@ export class PendingWork {
   work: Work<PendingWork> | undefined = undefined;
   settled = false;
   readonly #onSettled: (result: WorkResult) => void;
+  readonly #onPiece: (piece: StreamPiece) => void;
 
   constructor(
     call: HostCall,
     request: WorkRequest,
     times: { enqueuedAt: Instant; deadline: Instant },
-    onSettled: (result: WorkResult) => void,
+    told: {
+      readonly onSettled: (result: WorkResult) => void;
+      readonly onPiece?: ((piece: StreamPiece) => void) | undefined;
+    },
   ) {
     this.call = call;
     this.request = request;
     this.enqueuedAt = times.enqueuedAt;
     this.deadline = times.deadline;
-    this.#onSettled = onSettled;
+    this.#onSettled = told.onSettled;
+    this.#onPiece = told.onPiece ?? (() => {});
+  }
+
+  /** A piece of its stream; whether anybody was there to take it. */
+  piece(piece: StreamPiece): boolean {
+    if (this.settled || this.call.closed) return false;
+    this.#onPiece(piece);
+    return true;
   }
 
   /** The verdict, exactly once; silent when the call has been closed meanwhile. */
@@ -130,14 +146,26 @@ export class HostCall implements Call {
     this.#target.arena.free(block.span);
   }
 
-  submit(request: WorkRequest, onSettled: (result: WorkResult) => void): void {
+  submit(
+    request: WorkRequest,
+    onSettled: (result: WorkResult) => void,
+    onPiece?: (piece: StreamPiece) => void,
+  ): void {
     assert(!this.#closed, 'a closed call submits nothing');
     this.#arrival?.end();
-    const pending = new PendingWork(
+    const gathered = onPiece ? undefined : this.#target.gather();
+    const pending: PendingWork = new PendingWork(
       this,
       request,
       { enqueuedAt: this.#now(), deadline: this.#deadline },
-      onSettled,
+      gathered
+        ? {
+            onPiece: (piece) => {
+              if (!gathered.take(piece)) this.#target.cancel(pending);
+            },
+            onSettled: (result) => onSettled(gathered.result(result)),
+          }
+        : { onSettled, onPiece },
     );
     this.#works.push(pending);
     this.#target.submit(pending);

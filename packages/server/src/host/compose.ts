@@ -234,7 +234,7 @@ class Composition {
   }
 
   #createVersion(spec: VersionSpec): ServedVersion {
-    const { limits, transport } = this.#options.configuration;
+    const { limits, stream, transport } = this.#options.configuration;
     const { arena, reason } = openArena(limits.arenaBytes, transport);
     if (reason !== undefined) {
       this.#telemetry.log.warn('No shared memory here: tensors travel through sockets', { reason });
@@ -248,6 +248,7 @@ class Composition {
       clock: systemClock,
       createPool: this.#createPool,
       maxQueueMs: limits.maxQueueMs,
+      stream,
       loadGate: this.#loadGate,
       decisions: {
         decided: (record) => {
@@ -316,13 +317,14 @@ class Composition {
   }
 
   #edgePorts(): EdgePorts {
-    const { limits, defaultModel } = this.#options.configuration;
+    const { limits, stream, defaultModel } = this.#options.configuration;
     return {
       inference: this.#catalogue,
       clock: systemClock,
       random: systemRandom,
       observer: this.#telemetry.observer,
       limits,
+      stream,
       server: { name: 'gimbal', version: this.#options.version },
       defaultModel,
     };

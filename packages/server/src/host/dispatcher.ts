@@ -12,11 +12,13 @@ import {
   type Instant,
   type JobPart,
   NEVER,
+  type PieceReport,
   type Pool,
   type ProbeWanted,
   type RunnerLoss,
   type RunnerPlace,
   type RunnerPool,
+  type StreamTerms,
   type VersionLadder,
   type Work,
   type WorkOutcome,
@@ -30,6 +32,8 @@ export interface DispatchedVersion {
   readonly key: string;
   readonly variantNames: readonly string[];
   readonly runnerPools: readonly RunnerPool[];
+  /** What runners are told of its streams; undefined where works are no streams. */
+  readonly streamTerms: StreamTerms | undefined;
   /** A run has ended, whatever came of it. */
   onExecuted(rows: number, report: BatchReport): void;
   /** A work has ended; returns what its call is told. */
@@ -61,6 +65,8 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   readonly #versions = new Map<string, DispatchedVersion>();
   /** Batches that runners have. */
   readonly #running = new Map<number, Batch<PendingWork>>();
+  /** Pieces of running streams that their readers have taken and runners were not told of yet. */
+  readonly #taken = new Map<number, number>();
   #settlements: (WorkEnd | Telling)[] = [];
   #turnScheduled = false;
   #timer: NodeJS.Timeout | undefined;
@@ -135,7 +141,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   runnerLost(place: RunnerPlace, loss: RunnerLoss): void {
     for (const [id, batch] of this.#running) {
       if (!isAt(batch, place)) continue;
-      this.#running.delete(id);
+      this.#ended(id);
       for (const part of batch.parts) part.work.payload.call.batchEnded();
     }
     this.#engine.runnerLost(place, loss, this.#clock.now());
@@ -154,7 +160,7 @@ export class Dispatcher implements EngineDriver<PendingWork> {
       report.release();
       return;
     }
-    this.#running.delete(batchId);
+    this.#ended(batchId);
     const shared = new SharedReport(report, batch.parts.length);
     for (const part of batch.parts) {
       const { call } = part.work.payload;
@@ -167,6 +173,48 @@ export class Dispatcher implements EngineDriver<PendingWork> {
     this.#scheduleTurn();
   }
 
+  #ended(batchId: number): void {
+    this.#running.delete(batchId);
+    this.#taken.delete(batchId);
+  }
+
+  /** A piece of a stream: told at once, so that it is with its reader before anything else happens. */
+  pieceReported(place: RunnerPlace, batchId: number, piece: PieceReport): void {
+    const batch = this.#running.get(batchId);
+    const version = this.#versions.get(place.version);
+    const work = batch?.parts[0]?.work;
+    if (!batch || !work || !version) return;
+    const mayPass = this.#engine.pieceReported(work, piece.byteLength, this.#clock.now());
+    const variant = version.variantNames[batch.rung] ?? '';
+    const { rung } = batch;
+    const isTold =
+      mayPass &&
+      work.payload.piece({
+        ...piece,
+        variant,
+        rung,
+        degradedBecause: work.degradedBecause,
+        queueMs: work.startedAt - work.enqueuedAt,
+        taken: () => this.#pieceTaken(batch),
+      });
+    if (!isTold) this.#abandonBatchOf(work);
+    this.#deliver();
+    this.#scheduleTurn();
+  }
+
+  /** Grants more once half of what a runner may send ahead has been taken: fewer frames, and no pause. */
+  #pieceTaken(batch: Batch<PendingWork>): void {
+    const version = this.#versions.get(batch.version);
+    if (!version?.streamTerms || !this.#running.has(batch.id)) return;
+    const taken = (this.#taken.get(batch.id) ?? 0) + 1;
+    if (taken * 2 < version.streamTerms.piecesAhead) {
+      this.#taken.set(batch.id, taken);
+      return;
+    }
+    this.#taken.delete(batch.id);
+    version.runnerPools[batch.rung]?.grant?.(batch.id, taken);
+  }
+
   close(): void {
     clearTimeout(this.#timer);
     this.#timerAt = NEVER;
@@ -175,8 +223,9 @@ export class Dispatcher implements EngineDriver<PendingWork> {
   // EngineDriver: called by the engine.
 
   dispatch(batch: Batch<PendingWork>): void {
-    const pool = this.#versions.get(batch.version)?.runnerPools[batch.rung];
-    if (!pool) return;
+    const version = this.#versions.get(batch.version);
+    const pool = version?.runnerPools[batch.rung];
+    if (!version || !pool) return;
     this.#running.set(batch.id, batch);
     const parts: JobPart[] = [];
     let latestDeadline = Number.NEGATIVE_INFINITY;
@@ -193,7 +242,9 @@ export class Dispatcher implements EngineDriver<PendingWork> {
         parameters: request.parameters,
       });
     }
-    pool.run(batch.runner, { id: batch.id, parts }, batch.predictedMs, latestDeadline);
+    const stream = version.streamTerms;
+    const job = stream ? { id: batch.id, parts, stream } : { id: batch.id, parts };
+    pool.run(batch.runner, job, batch.predictedMs, latestDeadline);
   }
 
   settle(work: Work<PendingWork>, outcome: WorkOutcome): void {
@@ -265,6 +316,8 @@ export class Dispatcher implements EngineDriver<PendingWork> {
 
   #tell(end: WorkEnd): void {
     const { work, outcome } = end;
+    // A stream that ended at a limit of ours is still with its runner.
+    if (work.streams) this.#abandonBatchOf(work);
     const version = this.#versions.get(work.version);
     const result = resultOf(outcome, version?.variantNames ?? []);
     work.payload.settle(version ? version.onSettled(work.payload, result, end) : result);

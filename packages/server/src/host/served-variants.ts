@@ -48,7 +48,7 @@ export interface ServedVariantsOptions {
   readonly arena: Arena;
   readonly dispatcher: Pick<
     Dispatcher,
-    'runnerReady' | 'runnerRetiring' | 'runnerLost' | 'batchReported' | 'faulted'
+    'runnerReady' | 'runnerRetiring' | 'runnerLost' | 'batchReported' | 'pieceReported' | 'faulted'
   >;
   readonly clock: Clock;
   readonly createPool: PoolFactory;
@@ -173,6 +173,7 @@ export class ServedVariants {
       },
       onNotice: (notice) => tell({ kind: 'told', variant, notice }),
       onReport: (id, batchId, report) => dispatcher.batchReported(place(id), batchId, report),
+      onPiece: (id, batchId, piece) => dispatcher.pieceReported(place(id), batchId, piece),
       onFault: (error) => {
         tell(error ? { kind: 'faulted', variant, error } : { kind: 'recovered', variant });
         this.#faulted(rung, error);

@@ -14,6 +14,8 @@ import {
   type ProbeWanted,
   type QualityDemand,
   type RunnerPool,
+  type StreamLimits,
+  type StreamTerms,
   toGimbalError,
   type VersionSpec,
   type VersionState,
@@ -27,6 +29,7 @@ import type { Arena } from '../transport/arena.ts';
 import { AnswerMemory } from './answer-memory.ts';
 import { type CallTarget, HostCall, PendingWork } from './call.ts';
 import type { DispatchedVersion, Dispatcher, WorkEnd } from './dispatcher.ts';
+import { GatheredPieces } from './gathered-pieces.ts';
 import { goldenRequest } from './golden-input.ts';
 import { ladderReport } from './ladder-report.ts';
 import type { PoisonGuard } from './poison-guard.ts';
@@ -41,6 +44,7 @@ const ARENA_CHECK_MS = 100;
 export interface ServedVersionOptions extends ServedVariantsOptions {
   readonly dispatcher: Dispatcher;
   readonly maxQueueMs: number;
+  readonly stream: StreamLimits;
   readonly decisions: DecisionObserver;
   /** Of all versions. */
   readonly answers: AnswerCache<WorkDone>;
@@ -64,6 +68,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
   readonly arena: Arena;
   readonly variantNames: readonly string[];
   readonly runnerPools: readonly RunnerPool[];
+  readonly streamTerms: StreamTerms | undefined;
   /** Resolves when the version can answer; rejects with the reason when no variant can be loaded. */
   readonly loaded: Promise<void>;
   readonly startedAt: number;
@@ -95,13 +100,17 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.#costs = new RequestCosts(options.spec);
     this.#decisions = new VersionDecisions(options.decisions, options.clock, () => this.#situation());
     this.#answers = this.#createAnswers();
-    const { batching } = options.spec;
-    const maxRows = options.spec.signature.batchAxis === 'dynamic' ? batching.maxSize : 1;
-    const pool = { maxRows, maxDelayMs: batching.maxDelayMs, preferredSizes: batching.preferredSizes };
+    const { batching, signature } = options.spec;
+    const streams = signature.streams ?? false;
+    this.streamTerms = streams ? options.stream : undefined;
+    const maxRows = signature.batchAxis === 'dynamic' && !streams ? batching.maxSize : 1;
+    const { maxDelayMs, preferredSizes } = batching;
+    const pool = { maxRows, maxDelayMs, preferredSizes, streams };
     options.dispatcher.add(this, {
       version: this.key,
       // Threads are planned for this many runners at once, on whichever rung.
       maxRunning: options.spec.runners.count,
+      stream: options.stream,
       pools: this.runnerPools.map(() => pool),
     });
   }
@@ -175,6 +184,10 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     if (pending.work) this.#options.dispatcher.cancel(pending.work);
   }
 
+  gather(): GatheredPieces | undefined {
+    return this.streamTerms && new GatheredPieces(this.#options.stream.maxCollectedBytes);
+  }
+
   callClosed(): void {
     this.openCalls -= 1;
   }
@@ -245,7 +258,12 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     this.openCalls += 1;
     try {
       const request = goldenRequest(this.spec, call);
-      const pending = new PendingWork(call, request, { enqueuedAt: now, deadline }, () => call.close());
+      const pending = new PendingWork(
+        call,
+        request,
+        { enqueuedAt: now, deadline },
+        { onSettled: () => call.close(), onPiece: (piece) => piece.taken() },
+      );
       dispatcher.submitProbe(this.#workOf(pending), want);
     } catch {
       // No memory for it: the breaker takes a probe without an answer for a failed one.
@@ -295,7 +313,11 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
       bucket: this.#costs.bucketOf(request),
       costClass: this.#costs.classOf(request),
       splittable:
-        request.rows > 1 && request.input.kind === 'tensors' && this.spec.signature.batchAxis === 'dynamic',
+        !this.streamTerms &&
+        request.rows > 1 &&
+        request.input.kind === 'tensors' &&
+        this.spec.signature.batchAxis === 'dynamic',
+      streams: this.streamTerms !== undefined,
       lane: context.criticality,
       quality: qualityOf(context),
       ...termsOf(context),
@@ -319,7 +341,7 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
 
   #createAnswers(): AnswerMemory | undefined {
     const { answers, clock, spec } = this.#options;
-    if (!spec.cached) return undefined;
+    if (!spec.cached || this.streamTerms) return undefined;
     return new AnswerMemory(answers, clock, {
       arenaBytes: () => this.arena.bytes,
       run: (pending) => this.#run(pending),

@@ -1,6 +1,7 @@
 import { assert, GimbalError, type Instant } from '@gimbal/core';
 import type { AnswerBody } from './answer-writer.ts';
-import type { BodySink, Exchange, HeaderLines } from './exchange.ts';
+import { type AnswerStream, GONE_STREAM } from './answer-stream.ts';
+import type { BodySink, Exchange, HeaderLines, StreamedAnswer } from './exchange.ts';
 import type { HttpHead } from './http-head.ts';
 
 type OnBody = (body: Uint8Array) => void;
@@ -12,6 +13,8 @@ export interface ExchangePort {
   readWhole(limitBytes: number, onBody: OnBody, onFail: OnFail): void;
   readStream(limitBytes: number, sink: BodySink): void;
   answer(answer: OutgoingAnswer): void;
+  beginStream(answer: StreamedAnswer): AnswerStream;
+  watchSilence(everyMs: number, listener: () => void): void;
 }
 
 export interface OutgoingAnswer {
@@ -29,7 +32,7 @@ export class ConnectionExchange implements Exchange {
   readonly head: HttpHead;
   readonly receivedAt: Instant;
   readonly #port: ExchangePort;
-  #state: 'open' | 'answered' | 'gone' = 'open';
+  #state: 'open' | 'streaming' | 'answered' | 'gone' = 'open';
   #isBodyAsked = false;
   #abortListener: (() => void) | undefined;
 
@@ -44,7 +47,7 @@ export class ConnectionExchange implements Exchange {
   }
 
   get closed(): boolean {
-    return this.#state !== 'open';
+    return this.#state === 'answered' || this.#state === 'gone';
   }
 
   readBody(limitBytes: number, onBody: OnBody, onFail: OnFail): void {
@@ -58,7 +61,7 @@ export class ConnectionExchange implements Exchange {
   }
 
   respond(status: number, headers: HeaderLines, body: AnswerBody, onFlushed?: () => void): void {
-    assert(this.#state !== 'answered', 'a request was answered twice');
+    assert(this.#state !== 'answered' && this.#state !== 'streaming', 'a request was answered twice');
     if (this.#state === 'gone') {
       onFlushed?.();
       return;
@@ -68,15 +71,32 @@ export class ConnectionExchange implements Exchange {
     this.#port.answer({ status, headers, body, onFlushed });
   }
 
+  stream(answer: StreamedAnswer): AnswerStream {
+    assert(this.#state !== 'answered' && this.#state !== 'streaming', 'a request was answered twice');
+    if (this.#state === 'gone') return GONE_STREAM;
+    this.#state = 'streaming';
+    return this.#port.beginStream(answer);
+  }
+
+  onSilence(everyMs: number, listener: () => void): void {
+    if (!this.closed) this.#port.watchSilence(everyMs, listener);
+  }
+
+  /** Its stream is complete. */
+  streamed(): void {
+    this.#state = 'answered';
+    this.#abortListener = undefined;
+  }
+
   onAbort(listener: () => void): void {
     assert(this.#abortListener === undefined, 'onAbort was called twice');
     if (this.#state === 'gone') listener();
-    else if (this.#state === 'open') this.#abortListener = listener;
+    else if (!this.closed) this.#abortListener = listener;
   }
 
-  /** The client has gone before the answer was given. */
+  /** The client has gone before the answer was complete. */
   abort(): void {
-    if (this.#state !== 'open') return;
+    if (this.closed) return;
     this.#state = 'gone';
     const listener = this.#abortListener;
     this.#abortListener = undefined;

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
-import { GimbalError, type Instant, unreachable } from '@gimbal/core';
+import { assert, GimbalError, type Instant, unreachable } from '@gimbal/core';
+import { type AnswerStream, SocketStream } from './answer-stream.ts';
 import { AnswerWriter } from './answer-writer.ts';
 import { BodyIntake } from './body-intake.ts';
 import { emptyWindow } from './byte-window.ts';
 import { ConnectionExchange, type ExchangePort, gone, type OutgoingAnswer } from './connection-exchange.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import type { BodySink } from './exchange.ts';
+import type { BodySink, StreamedAnswer } from './exchange.ts';
 import { HeadParser } from './head-parser.ts';
 import { statusLine } from './header-lines.ts';
 import { HeldBytes } from './held-bytes.ts';
@@ -71,6 +72,13 @@ export class Connection implements ByteReceiver, ExchangePort {
   #requestCount = 0;
   #requestsThisTurn = 0;
   #lingeredBytes = 0;
+  /** The answer that is being sent in pieces. */
+  #streamed: SocketStream | undefined;
+  /** Until the last byte of a stream has left: how long its reader may take none. */
+  #stallMs: number | undefined;
+  /** Who wants to know that nothing was sent for a while. */
+  #silence: { readonly everyMs: number; readonly listener: () => void } | undefined;
+  readonly #silenceWatch = new Stopwatch();
 
   constructor(host: ConnectionHost, socket: Socket) {
     this.#host = host;
@@ -140,6 +148,46 @@ export class Connection implements ByteReceiver, ExchangePort {
       this.#writer.write(lines, body, onFlushed);
     }
     this.#host.counters.sentBytes += this.#writer.takeWrittenBytes();
+    this.#answered(closes);
+  }
+
+  beginStream({ status, headers, stallMs }: StreamedAnswer): AnswerStream {
+    const exchange = this.#exchange;
+    assert(exchange, 'a stream answers a request');
+    const isChunked = !exchange.head.isHttp10;
+    // Where there are no chunks only the connection's end tells the body's.
+    const closes = !isChunked || this.#closesAfter(exchange);
+    const framing = isChunked ? 'Transfer-Encoding: chunked\r\n' : '';
+    const connection = closes ? 'Connection: close\r\n' : '';
+    const lines = `${statusLine(status)}${headers}${this.#host.dateLine()}${framing}${connection}`;
+    this.#writer.writeHead(lines, undefined);
+    this.#host.counters.sentBytes += this.#writer.takeWrittenBytes();
+    const stream = new SocketStream(this.#socket, isChunked, {
+      written: (byteLength) => {
+        this.#host.counters.sentBytes += byteLength;
+        this.#silenceWatch.restart();
+      },
+      ended: () => {
+        exchange.streamed();
+        this.#exchange = undefined;
+        this.#answered(closes || this.#host.isClosing());
+      },
+    });
+    this.#streamed = stream;
+    this.#stallMs = stallMs;
+    this.#silenceWatch.restart();
+    return stream;
+  }
+
+  watchSilence(everyMs: number, listener: () => void): void {
+    this.#silence = { everyMs, listener };
+    this.#silenceWatch.restart();
+  }
+
+  /** The answer has been given to the socket. */
+  #answered(closes: boolean): void {
+    this.#streamed = undefined;
+    this.#silence = undefined;
     if (closes) {
       this.#linger();
       return;
@@ -154,10 +202,13 @@ export class Connection implements ByteReceiver, ExchangePort {
   /** Enforces the time limits. Called for every connection by one coarse timer. */
   sweep(now: Instant): void {
     const { limits } = this.#host;
-    if (this.#writeWatch.stalledMs(unsentBytes(this.#socket), now) >= limits.writeTimeoutMs) {
+    const unsent = unsentBytes(this.#socket);
+    if (this.#writeWatch.stalledMs(unsent, now) >= (this.#stallMs ?? limits.writeTimeoutMs)) {
       this.destroy();
       return;
     }
+    if (unsent === 0) this.#checkSilence(now);
+    if (unsent === 0 && !this.#streamed) this.#stallMs = undefined;
     const elapsedMs = this.#phaseWatch.elapsedMs(now);
     switch (this.#phase) {
       case 'idle':
@@ -177,6 +228,12 @@ export class Connection implements ByteReceiver, ExchangePort {
       default:
         unreachable(this.#phase);
     }
+  }
+
+  #checkSilence(now: Instant): void {
+    if (!this.#silence || this.#silenceWatch.elapsedMs(now) < this.#silence.everyMs) return;
+    this.#silenceWatch.restart();
+    this.#silence.listener();
   }
 
   /** Hangs up unless a request is inside or has begun to arrive. */
@@ -385,6 +442,9 @@ export class Connection implements ByteReceiver, ExchangePort {
     const exchange = this.#exchange;
     if (!exchange) return;
     this.#exchange = undefined;
+    this.#streamed?.abandon();
+    this.#streamed = undefined;
+    this.#silence = undefined;
     exchange.abort();
     this.#body.fail(gone());
     this.#body.stop();

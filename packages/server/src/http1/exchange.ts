@@ -1,4 +1,7 @@
 import type { GimbalError, Instant } from '@gimbal/core';
+import type { AnswerStream } from './answer-stream.ts';
+
+export type { AnswerStream } from './answer-stream.ts';
 
 /** The head of a request. Names are lower case; a header that came twice is joined by ", ". */
 export interface RequestHead {
@@ -56,8 +59,26 @@ export interface Exchange {
     body: string | Uint8Array | readonly Uint8Array[],
     onFlushed?: () => void,
   ): void;
-  /** Called once if the client goes away before the answer was given. */
+  /**
+   * The answer, in place of `respond`, when its length is not known yet. Date, Connection and Transfer-Encoding are
+   * added. The client is still watched: `onAbort` tells when it goes before the end.
+   */
+  stream(answer: StreamedAnswer): AnswerStream;
+  /**
+   * Calls again and again when the client was sent nothing for so long, until its answer is complete or it has gone. A
+   * client that has not taken what it was sent is left in peace.
+   */
+  onSilence(everyMs: number, listener: () => void): void;
+  /** Called once if the client goes away before the answer was given, or before its stream has ended. */
   onAbort(listener: () => void): void;
+}
+
+/** How a stream begins. */
+export interface StreamedAnswer {
+  readonly status: number;
+  readonly headers: HeaderLines;
+  /** A client that takes no byte of it for so long is cut off. */
+  readonly stallMs: number;
 }
 
 export type ExchangeListener = (exchange: Exchange) => void;

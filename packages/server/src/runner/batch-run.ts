@@ -6,7 +6,8 @@ import {
   toGimbalError,
   type VersionSpec,
 } from '@gimbal/core';
-import type { PartFailure, PartResult, StageTimes } from '../transport/report-frame.ts';
+import type { PartFailure, PartResult } from '../transport/part-result.ts';
+import type { StageTimes } from '../transport/report-frame.ts';
 import type { RunPart } from '../transport/run-frame.ts';
 import { BrokenElements, rowsOf, type TensorView } from '../transport/tensor-rows.ts';
 import { type BatchGroup, type BatchMember, groupMembers, groupOf } from './batch-group.ts';
@@ -16,6 +17,7 @@ import { hasNonFinite } from './non-finite.ts';
 import type { OnnxValue } from './onnx-binding.ts';
 import { OutputRows, outputInvalid } from './output-rows.ts';
 import { runFailure } from './run-failure.ts';
+import type { StreamSource } from './stream-source.ts';
 import type { PreparedInput, TaskAdapter } from './tasks/task.ts';
 
 /** A variant that is ready to run. */
@@ -24,6 +26,8 @@ export interface LoadedModel {
   readonly session: ModelSession;
   readonly signature: Signature;
   readonly adapter: TaskAdapter;
+  /** Of a model that streams: its runs are streams then, and the session serves for nothing but its warm-up. */
+  readonly source?: StreamSource;
 }
 
 export interface BatchOutcome {

@@ -1,6 +1,6 @@
 import type { FaultOrder, RunnerFault } from '@gimbal/core';
 import { describe, expect, it } from 'vitest';
-import type { PartResult } from '../transport/report-frame.ts';
+import type { PartResult } from '../transport/part-result.ts';
 import type { RunPart } from '../transport/run-frame.ts';
 import type { BatchOutcome } from './batch-run.ts';
 import { InjectedFaults } from './injected-faults.ts';

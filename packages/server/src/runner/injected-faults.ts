@@ -1,5 +1,5 @@
 import type { FaultOrder, RunnerFault, RunnerFaultKind } from '@gimbal/core';
-import type { PartResult } from '../transport/report-frame.ts';
+import type { PartResult } from '../transport/part-result.ts';
 import type { RunPart } from '../transport/run-frame.ts';
 import type { BatchOutcome } from './batch-run.ts';
 import type { ModelSession } from './model-session.ts';

@@ -1,5 +1,5 @@
 import type { Signature } from '@gimbal/core';
-import type { PartFailure } from '../transport/report-frame.ts';
+import type { PartFailure } from '../transport/part-result.ts';
 import { publicText } from './failure-text.ts';
 
 const OUT_OF_MEMORY = /bad_alloc|out of memory|failed to allocate|BFCArena|Array buffer allocation failed/i;

@@ -1,4 +1,4 @@
-import { assert, type BatchReport, type PartReport, type Span } from '@gimbal/core';
+import { assert, type BatchJob, type BatchReport, type PartReport, type Span } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
 import type { ReceivedReport } from '../transport/report-frame.ts';
 
@@ -27,4 +27,24 @@ export class LentReport implements BatchReport {
     if (this.#span) this.#arena.free(this.#span);
     this.#span = undefined;
   }
+}
+
+/** What comes of a batch that fits no frame. */
+export function tooLargeReport(
+  job: BatchJob,
+  { bytes, limit }: { bytes: number; limit: number },
+): BatchReport {
+  const failed = {
+    ok: false,
+    code: 'INPUT_TOO_LARGE',
+    message: `Cannot run the batch: its inputs have ${bytes} bytes, expected at most ${limit} where memory is not shared`,
+    fields: [],
+  } as const;
+  return {
+    parts: job.parts.map(() => failed),
+    preprocessMs: 0,
+    inferMs: 0,
+    postprocessMs: 0,
+    release: () => {},
+  };
 }

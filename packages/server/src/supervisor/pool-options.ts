@@ -1,7 +1,7 @@
 import type { Clock, PoolEvents, Random, RestartBackoff, VersionSpec } from '@gimbal/core';
 import type { Arena } from '../transport/arena.ts';
+import type { RunnerLine } from './process-options.ts';
 import type { RunnerLimits } from './runner-limits.ts';
-import type { RunnerLine } from './runner-process.ts';
 import type { StartGate } from './start-gate.ts';
 
 export interface RunnerPoolOptions {

@@ -16,6 +16,8 @@ export interface RunnerLimits {
   readonly expiredGraceMs: number;
   /** … but never before so many times its predicted duration: clients with short deadlines must not end runners. */
   readonly expiredFactor: number;
+  /** A stream that nobody reads any more is hung when its model has not come to its next step after this. */
+  readonly cancelMs: number;
   /** From being told to stop to being ended. */
   readonly stopMs: number;
   /** Time box of the self-profile of a variant. */
@@ -39,6 +41,7 @@ export const DEFAULT_RUNNER_LIMITS: RunnerLimits = {
   hangFloorMs: 1000,
   expiredGraceMs: 1000,
   expiredFactor: 2,
+  cancelMs: 5000,
   stopMs: 2000,
   profileBudgetMs: 600,
   tickMs: 100,

@@ -14,10 +14,11 @@ import {
 } from '@gimbal/core';
 import { KernelKills } from './kernel-kills.ts';
 import type { RunnerPoolOptions } from './pool-options.ts';
+import type { ProcessEvents } from './process-options.ts';
 import { RUNNER_MAIN } from './runner-child.ts';
 import type { RunnerLoss } from './runner-end.ts';
 import { DEFAULT_RUNNER_LIMITS, type RunnerLimits } from './runner-limits.ts';
-import { type ProcessEvents, RunnerProcess } from './runner-process.ts';
+import { RunnerProcess } from './runner-process.ts';
 import { emptySlot, type RunnerSlot, viewsOf } from './runner-slot.ts';
 import { GateTurns, OPEN_GATE } from './start-gate.ts';
 import { wornBecause } from './worn.ts';
@@ -78,6 +79,7 @@ class ProcessPool implements RunnerPool {
     this.#processEvents = {
       onReady: (runner, ready) => this.#onReady(runner, ready),
       onReport: (runner, batchId, report) => this.#onReport(runner, batchId, report),
+      onPiece: (runner, batchId, piece) => this.#options.events.onPiece?.(runner.id, batchId, piece),
       onIdle: () => this.#recycle(this.#now()),
       onGone: (runner, loss, exit) => this.#onGone(runner, loss, exit),
     };
@@ -104,6 +106,14 @@ class ProcessPool implements RunnerPool {
     const isHang = error.code === 'RUNNER_TIMED_OUT';
     const end = isHang ? ({ cause: 'hung', because: 'slow' } as const) : ({ cause: 'stopped' } as const);
     this.#members.get(id)?.runner.kill({ error, end });
+  }
+
+  cancel(batchId: number): void {
+    this.#runnerOf(batchId)?.cancel();
+  }
+
+  grant(batchId: number, pieces: number): void {
+    this.#runnerOf(batchId)?.grant(pieces);
   }
 
   stop(graceMs: number): Promise<void> {
@@ -387,6 +397,11 @@ class ProcessPool implements RunnerPool {
     if (this.#limitations.has(because)) return;
     this.#limitations.add(because);
     void Promise.resolve().then(() => this.#options.events.onNotice?.({ kind: 'limitation', because }));
+  }
+
+  #runnerOf(batchId: number): RunnerProcess | undefined {
+    for (const { runner } of this.#members.values()) if (runner.batchId === batchId) return runner;
+    return undefined;
   }
 
   #memberOf(runner: RunnerProcess): Member {

@@ -2,21 +2,17 @@ import {
   assert,
   type BatchJob,
   type BatchReport,
-  type Clock,
   type CostProfile,
   type FaultOrder,
   GimbalError,
   type Instant,
   type MemorySample,
   type RunnerExit,
-  type RunnerReady,
   type RunnerState,
   type RunnerView,
   type Signature,
   type Span,
-  type VersionSpec,
 } from '@gimbal/core';
-import type { Arena } from '../transport/arena.ts';
 import {
   type LoadReport,
   PROTOCOL,
@@ -26,12 +22,14 @@ import {
 import { Doorbell } from '../transport/doorbell.ts';
 import { type FrameKind, MAX_FRAME_BYTES } from '../transport/frame-buffer.ts';
 import { MalformedFrame } from '../transport/frame-cursor.ts';
+import { readPiece, writeCancel, writeCredit } from '../transport/piece-frame.ts';
 import { batchIdOf, readReport } from '../transport/report-frame.ts';
 import { runFrameBytes, writeRun } from '../transport/run-frame.ts';
 import { type HangLimit, hangLimit } from './hang-limit.ts';
-import { LentReport } from './lent-report.ts';
+import { LentReport, tooLargeReport } from './lent-report.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { OutputEstimate } from './output-estimate.ts';
+import type { ProcessEvents, ProcessOptions } from './process-options.ts';
 import { type ChildExit, type RunnerChild, startChild } from './runner-child.ts';
 import {
   brokeProtocol,
@@ -43,7 +41,7 @@ import {
   stopped,
   unavailable,
 } from './runner-end.ts';
-import type { RunnerLimits } from './runner-limits.ts';
+import { StreamInFlight } from './stream-in-flight.ts';
 
 /** Pings whose lower quartile becomes the fixed cost of a batch: the first ones run code that is not compiled yet. */
 const CALIBRATION_PINGS = 20;
@@ -55,46 +53,11 @@ const LAST_WORDS_MS = 2000;
 const MAX_RUN_BYTES = MAX_FRAME_BYTES - 16 * 1024 * 1024;
 const NEVER_HUNG: HangLimit = { at: Number.POSITIVE_INFINITY, because: 'slow' };
 
-/** What a runner printed. */
-export interface RunnerLine {
-  readonly runner: string;
-  readonly stream: 'stdout' | 'stderr';
-  readonly text: string;
-}
-
-export interface ProcessOptions {
-  readonly id: string;
-  readonly spec: VersionSpec;
-  readonly variant: number;
-  readonly threads: number;
-  readonly providers: readonly string[];
-  readonly arena: Arena;
-  readonly clock: Clock;
-  readonly limits: RunnerLimits;
-  /** What another runner of the variant has measured; undefined: this one measures. */
-  readonly profile: CostProfile | undefined;
-  readonly onLine: (line: RunnerLine) => void;
-  readonly onLimitation: (because: string) => void;
-  readonly program: string;
-  /** Whether faults may be injected. */
-  readonly drills: boolean;
-  /** Whether the kernel has just killed somebody for want of memory. */
-  readonly kernelKilled: () => boolean;
-}
-
-export interface ProcessEvents {
-  onReady(runner: RunnerProcess, ready: RunnerReady): void;
-  onReport(runner: RunnerProcess, batchId: number, report: BatchReport): void;
-  /** A batch has ended, well or not: the runner is idle. */
-  onIdle(runner: RunnerProcess): void;
-  /** The process is gone. */
-  onGone(runner: RunnerProcess, loss: RunnerLoss, exit: RunnerExit): void;
-}
-
 interface BatchInFlight {
   readonly job: BatchJob;
   readonly space: Span | undefined;
   readonly hang: HangLimit;
+  readonly stream: StreamInFlight | undefined;
   /** How much later than its limit it counts as hung: time in which the host was away. */
   forgivenMs: number;
 }
@@ -197,14 +160,38 @@ export class RunnerProcess {
       this.#refuse(job);
       return;
     }
-    const wanted = this.#estimate?.bytesFor(job) ?? 0;
+    const wanted = job.stream ? 0 : (this.#estimate?.bytesFor(job) ?? 0);
     // Without shared memory, or when the arena is full, outputs travel in the report.
     const space = wanted > 0 && arena.kind === 'shared' ? arena.allocate(wanted) : undefined;
-    const hang = hangLimit({ predictedMs, latestDeadline }, limits, this.#now());
-    this.#batch = { job, space, hang, forgivenMs: 0 };
+    const hang = job.stream ? NEVER_HUNG : hangLimit({ predictedMs, latestDeadline }, limits, this.#now());
+    const stream = job.stream && new StreamInFlight(job.stream, this.#now());
+    this.#batch = { job, space, hang, stream, forgivenMs: 0 };
     this.#state = 'busy';
     this.#batches += 1;
     writeRun(this.#doorbell.begin('run'), job, { arena, signature: this.#signature, outputSpan: space });
+    this.#doorbell.send();
+  }
+
+  /** The batch that it has now. */
+  get batchId(): number | undefined {
+    return this.#batch?.job.id;
+  }
+
+  /** So many further pieces of its stream may come. */
+  grant(pieces: number): void {
+    const batch = this.#batch;
+    if (!batch?.stream || pieces < 1) return;
+    batch.stream.granted(pieces, this.#now());
+    writeCredit(this.#doorbell.begin('credit'), { batchId: batch.job.id, pieces });
+    this.#doorbell.send();
+  }
+
+  /** Nobody reads its stream any more. Only streams can be given up: any other run goes on. */
+  cancel(): void {
+    const batch = this.#batch;
+    if (!batch?.stream || batch.stream.cancelled) return;
+    batch.stream.cancel(this.#now() + this.#options.limits.cancelMs);
+    writeCancel(this.#doorbell.begin('cancel'), batch.job.id);
     this.#doorbell.send();
   }
 
@@ -249,8 +236,9 @@ export class RunnerProcess {
       // Of a process that was killed the end comes a moment after its doorbell's; one that only hung up lives on.
       if (now >= this.#limitAt) this.kill(brokeProtocol('it hung up'));
     } else if (this.#batch) {
-      const { job, hang, forgivenMs } = this.#batch;
-      if (now >= hang.at + forgivenMs) this.kill(hung(job, hang.because), 'hung');
+      const { job, hang, stream, forgivenMs } = this.#batch;
+      const { at, because } = stream?.hang ?? hang;
+      if (now >= at + forgivenMs) this.kill(hung(job, because), 'hung');
     } else if (
       this.#pingSentAt !== undefined &&
       now - this.#pingSentAt >= this.#options.limits.heartbeatLimitMs
@@ -289,8 +277,9 @@ export class RunnerProcess {
   #onFrame(kind: FrameKind, body: Uint8Array): void {
     this.#heardAt = this.#now();
     if (kind === 'report') this.#onReport(body);
+    else if (kind === 'piece') this.#onPiece(body);
     else if (kind === 'control') this.#onMessage(readRunnerMessage(body));
-    else throw new MalformedFrame('the runner sent a run');
+    else throw new MalformedFrame('the runner sent a frame that only hosts send');
   }
 
   #onMessage(message: RunnerMessage): void {
@@ -390,12 +379,29 @@ export class RunnerProcess {
       parts: job.parts,
       space: space && arena.bytes.subarray(space.offset, space.offset + space.byteLength),
       signature: this.#signature,
+      streams: batch.stream !== undefined,
     });
     this.#batch = undefined;
     this.#requests += job.parts.length;
-    this.#estimate?.learn(job, received);
+    if (!batch.stream) this.#estimate?.learn(job, received);
     if (received.residentBytes > 0) this.#residentBytes = received.residentBytes;
     this.#settleBatch(job.id, new LentReport(received, arena, space));
+  }
+
+  #onPiece(body: Uint8Array): void {
+    const batch = this.#batch;
+    const part = batch?.job.parts[0];
+    if (!batch?.stream || !part || batchIdOf(body) !== batch.job.id) {
+      throw new MalformedFrame('the piece is of no stream in flight');
+    }
+    const piece = readPiece(body, {
+      part,
+      signature: this.#signature,
+      ...batch.stream.next(this.#now()),
+    });
+    // Time that the host was away has passed.
+    batch.forgivenMs = 0;
+    if (!batch.stream.cancelled) this.#events.onPiece(this, batch.job.id, piece);
   }
 
   /** The runner is idle before anyone is told, so that it can be given the next batch at once. */
@@ -408,24 +414,13 @@ export class RunnerProcess {
 
   /** A batch that fits no frame; told later, since events never come inside a call. */
   #refuse(job: BatchJob): void {
+    const bytes = runFrameBytes(job, this.#options.arena);
     this.#state = 'busy';
-    this.#batch = { job, space: undefined, hang: NEVER_HUNG, forgivenMs: 0 };
-    const failed = {
-      ok: false,
-      code: 'INPUT_TOO_LARGE',
-      message: `Cannot run the batch: its inputs have ${runFrameBytes(job, this.#options.arena)} bytes, expected at most ${MAX_RUN_BYTES} where memory is not shared`,
-      fields: [],
-    } as const;
+    this.#batch = { job, space: undefined, hang: NEVER_HUNG, stream: undefined, forgivenMs: 0 };
     void Promise.resolve().then(() => {
       if (this.#batch?.job !== job) return;
       this.#batch = undefined;
-      this.#settleBatch(job.id, {
-        parts: job.parts.map(() => failed),
-        preprocessMs: 0,
-        inferMs: 0,
-        postprocessMs: 0,
-        release: () => {},
-      });
+      this.#settleBatch(job.id, tooLargeReport(job, { bytes, limit: MAX_RUN_BYTES }));
     });
   }
 

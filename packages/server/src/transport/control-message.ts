@@ -9,7 +9,7 @@ import {
 import { MalformedFrame } from './frame-cursor.ts';
 
 /** Raised with every change of the frames: a runner of another build must not be talked to. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** Largest control message in bytes: a version with 100,000 labels fits. */
 const MAX_CONTROL_BYTES = 16 * 1024 * 1024;

@@ -10,12 +10,12 @@ export const MAX_FRAME_BYTES = 512 * 1024 * 1024;
 const MAX_KEPT_BYTES = 1024 * 1024;
 const FIRST_BYTES = 4096;
 
-export const FRAME_KINDS = { control: 1, run: 2, report: 3 } as const;
+export const FRAME_KINDS = { control: 1, run: 2, report: 3, piece: 4, credit: 5, cancel: 6 } as const;
 
 export type FrameKind = keyof typeof FRAME_KINDS;
 
 /** Bytes from here on are sent from where they lie; shorter ones are copied into the frame. */
-const MIN_ATTACHED_BYTES = 16 * 1024;
+export const MIN_ATTACHED_BYTES = 16 * 1024;
 
 interface Attachment {
   readonly bytes: Uint8Array;

@@ -1,9 +1,10 @@
-import type { JobPart, Signature } from '@gimbal/core';
+import { type JobPart, type Signature, STREAMED } from '@gimbal/core';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FRAME_HEADER_BYTES, FrameBuffer } from './frame-buffer.ts';
 import { MalformedFrame } from './frame-cursor.ts';
-import { type PartResult, readReport, writeReport } from './report-frame.ts';
+import type { PartResult } from './part-result.ts';
+import { readReport, writeReport } from './report-frame.ts';
 
 const SIGNATURE: Signature = {
   inputs: [],
@@ -56,6 +57,7 @@ function partFor(result: PartResult): JobPart {
 }
 
 function expected(result: PartResult): unknown {
+  if (result.kind === 'streamed') return { ok: true, output: STREAMED };
   if (result.kind === 'failed') return { ok: false, ...result.failure };
   if (result.kind === 'tensors') return { ok: true, output: result };
   return { ok: true, output: { kind: 'answer', json: new Uint8Array(result.json) } };

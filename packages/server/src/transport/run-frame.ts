@@ -39,8 +39,16 @@ export interface RunPart {
   readonly tensors: readonly TensorView[];
 }
 
+/** What a runner must know of a stream: how many pieces it may send before it is granted more, and how large. */
+export interface StreamOrder {
+  readonly credit: number;
+  readonly maxPieceBytes: number;
+}
+
 export interface RunOrder {
   readonly batchId: number;
+  /** Its only part is to be answered in pieces. */
+  readonly stream: StreamOrder | undefined;
   /** Arena memory that the runner may write outputs to; undefined: they travel in the report. */
   readonly outputSpan: Span | undefined;
   readonly parts: readonly RunPart[];
@@ -58,6 +66,9 @@ export function writeRun(
   frame.f64(job.id);
   frame.f64(outputSpan?.offset ?? 0);
   frame.f64(outputSpan?.byteLength ?? 0);
+  // A stream without any credit could never begin.
+  frame.u32(job.stream?.piecesAhead ?? 0);
+  frame.u32(job.stream?.maxPieceBytes ?? 0);
   const inlineStartAt = frame.bodyLength;
   frame.u32(0);
   frame.u32(job.parts.length);
@@ -174,11 +185,17 @@ export function readRun(body: Uint8Array, arena: Uint8Array | undefined): RunOrd
   const batchId = cursor.f64();
   const offset = cursor.f64();
   const byteLength = cursor.f64();
+  const order = { credit: cursor.u32(), maxPieceBytes: cursor.u32() };
   const memory: Memory = { arena, body, inlineStart: cursor.u32() };
   const count = cursor.bounded(MAX_PARTS, 'the number of parts');
   const parts: RunPart[] = [];
   for (let index = 0; index < count; index += 1) parts.push(readPart(cursor, memory));
-  return { batchId, outputSpan: byteLength === 0 ? undefined : { offset, byteLength }, parts };
+  return {
+    batchId,
+    stream: order.credit === 0 ? undefined : order,
+    outputSpan: byteLength === 0 ? undefined : { offset, byteLength },
+    parts,
+  };
 }
 
 interface Memory {

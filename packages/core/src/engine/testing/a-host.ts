@@ -1,5 +1,5 @@
 import type { CostProfile } from '../../contract/model.ts';
-import type { RunnerPlace } from '../engine.ts';
+import type { RunnerPlace } from '../engine-driver.ts';
 import type { WorkOutcome } from '../outcome.ts';
 import type { PoolOptions } from '../pool.ts';
 import type { Work } from '../work.ts';

@@ -4,7 +4,8 @@ import type { CostProfile } from '../../contract/model.ts';
 import type { BatchReport, PartReport } from '../../contract/runner-port.ts';
 import { GimbalError } from '../../errors/gimbal-error.ts';
 import type { Batch, BatchPart } from '../batch.ts';
-import { Engine, type EngineDriver, type ProbeWanted, type RunnerLoss, type RunnerPlace } from '../engine.ts';
+import { Engine } from '../engine.ts';
+import type { EngineDriver, ProbeWanted, RunnerLoss, RunnerPlace } from '../engine-driver.ts';
 import type { WorkOutcome } from '../outcome.ts';
 import { type QualityDemand, Work } from '../work.ts';
 

@@ -1,5 +1,5 @@
 import type { VersionSpec } from '@gimbal/core';
-import type { Inferred } from '../route.ts';
+import type { Inferred, StreamStart } from '../route.ts';
 import { headerLine } from './header-line.ts';
 
 /** Constant lines of each variant; a version that is unloaded takes its entry with it. */
@@ -14,7 +14,11 @@ export function inferenceLines(spec: VersionSpec, how: Inferred, totalMs: number
   return lines + degradedLine(how) + cacheLine(how);
 }
 
-function degradedLine({ rung, degradedBecause, cached }: Inferred): string {
+function degradedLine({
+  rung,
+  degradedBecause,
+  cached,
+}: Pick<Inferred, 'rung' | 'degradedBecause' | 'cached'>): string {
   if (rung === 0 && cached?.kind !== 'stale') return '';
   return `Inference-Degraded: rung=${rung};reason="${degradedBecause ?? 'unavailable'}"\r\n`;
 }
@@ -31,6 +35,12 @@ function cacheLine({ cached }: Inferred): string {
     case 'stale':
       return `Cache-Status: gimbal;hit;detail=stale\r\nAge: ${ageSeconds}\r\n`;
   }
+}
+
+/** `Inference-…` of an answer in pieces: the rest is known at its end. */
+export function streamLines(spec: VersionSpec, by: StreamStart['by']): string {
+  if (!by) return versionLines(spec);
+  return variantLines(spec, by.variant) + degradedLine({ ...by, cached: undefined });
 }
 
 /** `Inference-Model` and `Inference-Version`, for answers that no variant gave. */

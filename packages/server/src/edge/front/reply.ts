@@ -5,11 +5,23 @@ import {
   toGimbalError,
   type VersionView,
 } from '@gimbal/core';
-import type { Answer, EdgePorts, EdgeRequest, ErrorAnswer, Inferred, Reply } from '../route.ts';
-import { inferenceLines, versionLines } from './answer-headers.ts';
+import type {
+  Answer,
+  EdgePorts,
+  EdgeRequest,
+  ErrorAnswer,
+  Inferred,
+  Reply,
+  ReplyStream,
+  StreamStart,
+} from '../route.ts';
+import { inferenceLines, streamLines, versionLines } from './answer-headers.ts';
 import { contentTypeOf, errorDocument, retryAfterOf, statusOf } from './errors.ts';
+import { FrontStream, type StreamEnd } from './front-stream.ts';
 
 const CANCELLED_STATUS = 499;
+/** Streams begin when they can; what goes wrong later is told inside. */
+const STREAM_STATUS = 200;
 
 /** Longest text of an unexpected error's stack in the log. */
 const MAX_CAUSE_LENGTH = 2000;
@@ -25,6 +37,7 @@ export class FrontReply implements Reply {
   #totalMs: number | undefined;
   #isFinished = false;
   #abortListener: (() => void) | undefined;
+  #stream: FrontStream | undefined;
 
   constructor(ports: EdgePorts, request: EdgeRequest) {
     this.#ports = ports;
@@ -58,6 +71,19 @@ export class FrontReply implements Reply {
     const spec = this.#version?.spec;
     const lines = spec ? inferenceLines(spec, how, this.totalMs()) : '';
     this.#finish(answer, lines, { outcome: how.rung > 0 ? 'degraded' : 'ok', how });
+  }
+
+  stream({ contentType, by }: StreamStart): ReplyStream {
+    const { exchange, requestId } = this.#request;
+    const spec = this.#version?.spec;
+    const lines = spec ? streamLines(spec, by) : '';
+    const headers = `X-Request-Id: ${requestId}\r\n${lines}Content-Type: ${contentType}\r\n${UNBUFFERED}`;
+    const { stallMs } = this.#ports.stream;
+    this.#stream = new FrontStream(exchange.stream({ status: STREAM_STATUS, headers, stallMs }), {
+      now: () => this.#ports.clock.now(),
+      ended: (end) => this.#streamed(end),
+    });
+    return this.#stream;
   }
 
   fail(thrown: unknown, answer: ErrorAnswer = {}): void {
@@ -98,11 +124,21 @@ export class FrontReply implements Reply {
     this.#abortListener = undefined;
   };
 
+  #streamed(end: StreamEnd): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#abortListener = undefined;
+    const sent = { status: STREAM_STATUS, responseBytes: this.#stream?.sentBytes ?? 0 };
+    if (end.ok) this.#record(sent, { outcome: end.how.rung > 0 ? 'degraded' : 'ok', how: end.how });
+    else this.#record(sent, { outcome: end.error.row.outcome, error: end.error });
+  }
+
   #cancel(error: GimbalError | undefined): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     const detail = error?.message ?? 'the client went away';
-    this.#record({ status: CANCELLED_STATUS, responseBytes: 0 }, { outcome: 'cancelled', detail });
+    const responseBytes = this.#stream?.sentBytes ?? 0;
+    this.#record({ status: CANCELLED_STATUS, responseBytes }, { outcome: 'cancelled', detail });
   }
 
   #finish(answer: Answer, lines: string, end: CallEnd): void {
@@ -121,6 +157,13 @@ export class FrontReply implements Reply {
     if (answer.headers !== undefined) headers += answer.headers;
     exchange.respond(answer.status, headers, answer.body, answer.onFlushed);
     this.#record({ status: answer.status, responseBytes: byteLengthOf(answer.body) }, end);
+  }
+
+  #piecesSent(): Pick<CallRecord, 'pieces' | 'firstPieceMs'> {
+    if (!this.#stream) return {};
+    const { pieces, firstAt } = this.#stream;
+    const { receivedAt } = this.#request.exchange;
+    return { pieces, firstPieceMs: firstAt === undefined ? undefined : firstAt - receivedAt };
   }
 
   #record({ status, responseBytes }: Sent, { outcome, how, error, detail }: CallEnd): void {
@@ -150,12 +193,16 @@ export class FrontReply implements Reply {
       postprocessMs: timings?.postprocessMs,
       totalMs: this.totalMs(),
       traceId: request.traceId,
+      ...this.#piecesSent(),
       requestBytes: head.contentLength ?? 0,
       responseBytes,
     };
     this.#ports.observer.finished(record);
   }
 }
+
+/** What proxies must know to pass each piece on when it comes. */
+const UNBUFFERED = 'Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n';
 
 interface Sent {
   readonly status: number;

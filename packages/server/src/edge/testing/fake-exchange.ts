@@ -1,5 +1,5 @@
 import { GimbalError } from '@gimbal/core';
-import type { BodySink, Exchange, RequestHead } from '../../http1/exchange.ts';
+import type { AnswerStream, BodySink, Exchange, RequestHead, StreamedAnswer } from '../../http1/exchange.ts';
 
 export interface FakeRequest {
   readonly method?: string;
@@ -42,6 +42,10 @@ export class FakeExchange implements Exchange {
   #abortListener: (() => void) | undefined;
   #pendingFlush: (() => void) | undefined;
   #gone = false;
+  #streaming = false;
+  #silenceListener: (() => void) | undefined;
+  /** Pieces of a stream that wait for `take()`; otherwise they are taken at once. */
+  readonly #untaken: (() => void)[] = [];
   #bodyDone = false;
   #limitBytes = 0;
   #arrived = 0;
@@ -67,7 +71,7 @@ export class FakeExchange implements Exchange {
   }
 
   get closed(): boolean {
-    return this.#gone || this.answer !== undefined;
+    return this.#gone || (this.answer !== undefined && !this.#streaming);
   }
 
   readBody(
@@ -134,6 +138,7 @@ export class FakeExchange implements Exchange {
     }
     this.#gone = true;
     this.#abortListener?.();
+    for (const onTaken of this.#untaken.splice(0)) onTaken();
   }
 
   respond(
@@ -159,6 +164,43 @@ export class FakeExchange implements Exchange {
       onFlushed?.();
     };
     if (!this.#request.holdFlush) this.flush();
+  }
+
+  stream({ status, headers }: StreamedAnswer): AnswerStream {
+    if (this.answer) this.#breach('answered twice');
+    if (this.#gone) return { write: (_bytes, onTaken) => onTaken?.(), end: () => {} };
+    const answer: FakeAnswer = {
+      status,
+      headers: parseHeaders(headers),
+      headerText: headers,
+      body: new Uint8Array(0),
+    };
+    this.answer = answer;
+    this.#streaming = true;
+    return {
+      write: (bytes, onTaken = () => {}) => {
+        if (this.#streaming && !this.#gone) answer.body = Buffer.concat([answer.body, bytes]);
+        if (this.#request.holdFlush && !this.#gone) this.#untaken.push(onTaken);
+        else onTaken();
+      },
+      end: () => {
+        this.#streaming = false;
+      },
+    };
+  }
+
+  /** The client takes the oldest piece that it has not taken. */
+  take(): void {
+    this.#untaken.shift()?.();
+  }
+
+  onSilence(_everyMs: number, listener: () => void): void {
+    this.#silenceListener = listener;
+  }
+
+  /** Nothing was sent for a while. */
+  fallSilent(): void {
+    if (!this.closed) this.#silenceListener?.();
   }
 
   onAbort(listener: () => void): void {

@@ -18,8 +18,8 @@ import type {
 import { SeededRandom } from '@gimbal/core';
 import type { Arena } from '../../transport/arena.ts';
 import { openArena } from '../../transport/open-arena.ts';
+import type { RunnerLine } from '../process-options.ts';
 import { createRunnerPool, type RunnerPoolOptions } from '../runner-pool.ts';
-import type { RunnerLine } from '../runner-process.ts';
 
 const ARENA_BYTES = 64 * 1024 * 1024;
 /** A condition that is not met by then will not be met. */

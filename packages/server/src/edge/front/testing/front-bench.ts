@@ -38,6 +38,7 @@ export class FrontBench {
       random: new SeededRandom(7),
       observer: { finished: (record) => this.records.push(record) },
       limits: { maxBodyBytes: 1024 * 1024, maxInputs: 8, maxJsonDepth: 20, ...changes.limits },
+      stream: { heartbeatMs: 15_000, stallMs: 300_000 },
       server: { name: 'gimbal', version: '0.1.0' },
       defaultModel: changes.defaultModel,
     };

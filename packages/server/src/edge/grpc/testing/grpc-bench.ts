@@ -61,6 +61,7 @@ export class GrpcBench {
       random: new SeededRandom(7),
       observer: { finished: (record) => this.records.push(record) },
       limits: { maxBodyBytes: MIB, maxInputs: 8, maxJsonDepth: 20 },
+      stream: { heartbeatMs: 15_000, stallMs: 300_000 },
       server: { name: 'gimbal', version: '0.1.0' },
       defaultModel: undefined,
     };
