@@ -9,7 +9,6 @@ import type {
   Protocol,
   Random,
   StageTimings,
-  StreamPiece,
   VersionView,
 } from '@gimbal/core';
 import type { Exchange, HeaderLines } from '../http1/exchange.ts';
@@ -82,11 +81,17 @@ export interface Inferred {
   readonly cached?: CachedHow | undefined;
 }
 
+/** Who gives the pieces of an answer. */
+export type PieceSource = Pick<Inferred, 'variant' | 'rung' | 'degradedBecause'> & {
+  /** Time that the work waited for a runner. */
+  readonly queueMs?: number;
+};
+
 /** How an answer in pieces begins; its status is 200. */
 export interface StreamStart {
   readonly contentType: string;
-  /** Who answers; undefined where a sign of life comes before the first piece. */
-  readonly by: Pick<StreamPiece, 'variant' | 'rung' | 'degradedBecause'> | undefined;
+  /** Undefined where a sign of life comes before the first piece. */
+  readonly by: PieceSource | undefined;
 }
 
 /** An answer that is under way: whichever of `end`, `fail` and the client's going away comes first counts. */

@@ -9,6 +9,7 @@ import {
   type Instant,
   type Span,
   type StreamPiece,
+  type Want,
   type Work,
   type WorkRequest,
   type WorkResult,
@@ -23,7 +24,7 @@ export interface CallTarget {
   /** The client no longer wants the answer. */
   cancel(pending: PendingWork): void;
   /** Gathers the pieces of a stream for a call that wants them at once; undefined where works are no streams. */
-  gather(): GatheredPieces | undefined;
+  gather(want: Want): GatheredPieces | undefined;
   /** Told once for each call. */
   callClosed(): void;
 }
@@ -153,7 +154,7 @@ export class HostCall implements Call {
   ): void {
     assert(!this.#closed, 'a closed call submits nothing');
     this.#arrival?.end();
-    const gathered = onPiece ? undefined : this.#target.gather();
+    const gathered = onPiece ? undefined : this.#target.gather(request.want);
     const pending: PendingWork = new PendingWork(
       this,
       request,

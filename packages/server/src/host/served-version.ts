@@ -21,6 +21,7 @@ import {
   type VersionState,
   type VersionStatistics,
   type VersionView,
+  type Want,
   Work,
   type WorkDone,
   type WorkResult,
@@ -184,8 +185,9 @@ export class ServedVersion implements VersionView, CallTarget, DispatchedVersion
     if (pending.work) this.#options.dispatcher.cancel(pending.work);
   }
 
-  gather(): GatheredPieces | undefined {
-    return this.streamTerms && new GatheredPieces(this.#options.stream.maxCollectedBytes);
+  gather(want: Want): GatheredPieces | undefined {
+    const { maxCollectedBytes } = this.#options.stream;
+    return this.streamTerms && new GatheredPieces(this.spec.signature, { want, maxBytes: maxCollectedBytes });
   }
 
   callClosed(): void {

@@ -1,6 +1,6 @@
 import { assert, GimbalError, type Instant } from '@gimbal/core';
-import type { AnswerBody } from './answer-writer.ts';
 import { type AnswerStream, GONE_STREAM } from './answer-stream.ts';
+import type { AnswerBody } from './answer-writer.ts';
 import type { BodySink, Exchange, HeaderLines, StreamedAnswer } from './exchange.ts';
 import type { HttpHead } from './http-head.ts';
 

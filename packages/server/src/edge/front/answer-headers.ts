@@ -1,5 +1,5 @@
 import type { VersionSpec } from '@gimbal/core';
-import type { Inferred, StreamStart } from '../route.ts';
+import type { Inferred, PieceSource } from '../route.ts';
 import { headerLine } from './header-line.ts';
 
 /** Constant lines of each variant; a version that is unloaded takes its entry with it. */
@@ -37,10 +37,12 @@ function cacheLine({ cached }: Inferred): string {
   }
 }
 
-/** `Inference-…` of an answer in pieces: the rest is known at its end. */
-export function streamLines(spec: VersionSpec, by: StreamStart['by']): string {
+/** `Inference-…` and `Server-Timing` of an answer in pieces, as far as they are known at its first one. */
+export function streamLines(spec: VersionSpec, by: PieceSource | undefined, firstPieceMs: number): string {
   if (!by) return versionLines(spec);
-  return variantLines(spec, by.variant) + degradedLine({ ...by, cached: undefined });
+  const queue = by.queueMs === undefined ? '' : `queue;dur=${twoDecimals(by.queueMs)}, `;
+  const timing = `Server-Timing: ${queue}first;dur=${twoDecimals(firstPieceMs)}\r\n`;
+  return variantLines(spec, by.variant) + timing + degradedLine({ ...by, cached: undefined });
 }
 
 /** `Inference-Model` and `Inference-Version`, for answers that no variant gave. */

@@ -76,7 +76,8 @@ export class FrontReply implements Reply {
   stream({ contentType, by }: StreamStart): ReplyStream {
     const { exchange, requestId } = this.#request;
     const spec = this.#version?.spec;
-    const lines = spec ? streamLines(spec, by) : '';
+    const soFarMs = this.#ports.clock.now() - exchange.receivedAt;
+    const lines = spec ? streamLines(spec, by, soFarMs) : '';
     const headers = `X-Request-Id: ${requestId}\r\n${lines}Content-Type: ${contentType}\r\n${UNBUFFERED}`;
     const { stallMs } = this.#ports.stream;
     this.#stream = new FrontStream(exchange.stream({ status: STREAM_STATUS, headers, stallMs }), {

@@ -26,7 +26,7 @@ export type ItemResult = WorkDone | GimbalError;
 
 /** The answer of a request with one input: the version's head, the runner's members as they are, the timings. */
 export function singleAnswer(spec: VersionSpec, done: WorkDone, end: AnswerEnd): AnswerBody {
-  return [headOf(spec, done), ...membersOf(done.parts), tailOf(done, end)];
+  return [headOf(spec, done), ...membersOf(done.parts, spec.signature.streams), tailOf(done, end)];
 }
 
 /** The answer of a list: an entry for each input, in order. `how` sums up those that succeeded. */
@@ -35,7 +35,21 @@ export function listAnswer(
   { results, how }: { readonly results: readonly ItemResult[]; readonly how: Inferred },
   end: AnswerEnd,
 ): AnswerBody {
-  return [headOf(spec, how), ...listPieces(results), tailOf(how, end)];
+  return [headOf(spec, how), ...listPieces(results, spec.signature.streams), tailOf(how, end)];
+}
+
+/** One piece of a stream: its number and the runner's members as they are. */
+export function pieceDocument(index: number, parts: readonly PartOutput[]): AnswerBody {
+  return [Buffer.from(`{"index":${index},`), ...membersOf(parts), CLOSE];
+}
+
+/** What the last event of a stream says. */
+export function streamEnd(
+  spec: VersionSpec,
+  { pieces, how }: { readonly pieces: number; readonly how: Inferred },
+  end: AnswerEnd,
+): string {
+  return `${headOf(spec, how).toString()}"pieces":${pieces}${Buffer.from(tailOf(how, end)).toString()}`;
 }
 
 /** `"results":[…]` when every input failed: a member of the error document. */
@@ -64,10 +78,13 @@ export function summarise(done: readonly WorkDone[]): Inferred {
   };
 }
 
-/** A work's members as the runner rendered them. Parts of a split work are joined to one list of rows. */
-export function membersOf(parts: readonly PartOutput[]): readonly Uint8Array[] {
+/**
+ * A work's members as the runner rendered them. Parts of a split work are joined to one list of rows; the pieces of a
+ * stream are a list however many they are.
+ */
+export function membersOf(parts: readonly PartOutput[], isStream = false): readonly Uint8Array[] {
   const rendered = parts.map((part) => (part.kind === 'answer' ? part.json : new Uint8Array(0)));
-  if (rendered.length <= 1) return rendered;
+  if (rendered.length === 1 && !isStream) return rendered;
   const pieces: Uint8Array[] = [OPEN_RESULTS];
   rendered.forEach((json, index) => {
     if (index > 0) pieces.push(COMMA);
@@ -78,14 +95,14 @@ export function membersOf(parts: readonly PartOutput[]): readonly Uint8Array[] {
   return pieces;
 }
 
-function listPieces(results: readonly ItemResult[]): Uint8Array[] {
+function listPieces(results: readonly ItemResult[], isStream = false): Uint8Array[] {
   const pieces: Uint8Array[] = [OPEN_RESULTS];
   results.forEach((result, index) => {
     if (index > 0) pieces.push(COMMA);
     if (result instanceof Error) pieces.push(Buffer.from(failedItem(result)));
     else {
       const end = `,"variant":${JSON.stringify(result.variant)},"degraded":${result.rung > 0}}`;
-      pieces.push(OPEN, ...membersOf(result.parts), Buffer.from(end));
+      pieces.push(OPEN, ...membersOf(result.parts, isStream), Buffer.from(end));
     }
   });
   pieces.push(CLOSE_LIST);

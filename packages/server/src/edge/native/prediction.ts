@@ -9,6 +9,7 @@ import {
   type WorkRequest,
   type WorkResult,
 } from '@gimbal/core';
+import { EventStream, type StreamFormat, wantedFormat } from '../front/event-stream.ts';
 import { withTimeout } from '../front/front-request.ts';
 import type { EdgePorts, EdgeRequest, Inferred } from '../route.ts';
 import {
@@ -16,9 +17,12 @@ import {
   failedResults,
   type ItemResult,
   listAnswer,
+  pieceDocument,
   singleAnswer,
+  streamEnd,
   summarise,
 } from './answer-bytes.ts';
+import { refuseField } from './field-refusal.ts';
 import type { ItemList } from './item.ts';
 import { ItemMemory } from './item-memory.ts';
 import type { PredictParameters } from './parameters.ts';
@@ -27,12 +31,15 @@ import type { PredictParameters } from './parameters.ts';
 export interface AnswerWriter {
   one(prediction: Prediction, done: WorkDone): AnswerBody;
   several(prediction: Prediction, results: readonly ItemResult[], how: Inferred): AnswerBody;
+  /** Whether clients may ask for the answer in pieces. Default: false. */
+  readonly streams?: boolean;
 }
 
 export const NATIVE_WRITER: AnswerWriter = {
   one: (prediction, done) => singleAnswer(prediction.version.spec, done, prediction.end()),
   several: (prediction, results, how) =>
     listAnswer(prediction.version.spec, { results, how }, prediction.end()),
+  streams: true,
 };
 
 /** Given the memory and the parameters, the inputs of a request. It may be asked twice: see `begin`. */
@@ -122,9 +129,13 @@ export class Prediction {
     if (list.form === 'one' && only) {
       if (!only.ok) throw only.error;
       this.request.reply.about(this.version, only.rows);
-      this.#submitWork({ input: only.input, rows: only.rows, want: 'answer', parameters }, this.#settledOne);
+      const work: WorkRequest = { input: only.input, rows: only.rows, want: 'answer', parameters };
+      const format = this.#wantedFormat();
+      if (format) this.#submitStream(work, format);
+      else this.#submitWork(work, this.#settledOne);
       return;
     }
+    if (this.#wantedFormat()) throw severalStreams();
     this.#submitList(list, parameters);
   }
 
@@ -141,6 +152,34 @@ export class Prediction {
     this.#memory = undefined;
     call?.close();
   };
+
+  #wantedFormat(): StreamFormat | undefined {
+    if (!this.#writer.streams) return undefined;
+    return wantedFormat(this.request.exchange.head.header('accept'));
+  }
+
+  /** A model that does not stream answers in one piece: callers need not know which kind it is. */
+  #submitStream(work: WorkRequest, format: StreamFormat): void {
+    const { spec } = this.version;
+    const stream = new EventStream(this.#ports, this.request, {
+      format,
+      namesEvents: true,
+      end: (pieces, how) => streamEnd(spec, { pieces, how }, this.end()),
+    });
+    this.#call?.submit(
+      work,
+      (result) => {
+        if (!result.ok) stream.fail(result.error);
+        else {
+          const { parts } = result;
+          if (!spec.signature.streams) stream.piece(pieceDocument(0, parts), result, () => {});
+          stream.end(result);
+        }
+        this.close();
+      },
+      (piece) => stream.piece(pieceDocument(piece.index, [piece.output]), piece, () => piece.taken()),
+    );
+  }
 
   #submitList({ items }: ItemList, parameters: AnswerParameters): void {
     this.#results = items.map((item) => (item.ok ? undefined : item.error));
@@ -223,4 +262,12 @@ export class Prediction {
     this.#context = withTimeout(this.#context, timeoutMs);
     this.#call = this.#ports.inference.open(this.version, this.#context);
   }
+}
+
+function severalStreams(): GimbalError {
+  return refuseField('stream the answers', {
+    pointer: '/inputs',
+    expected: 'one "input", since a stream answers one',
+    received: 'a list of inputs',
+  });
 }

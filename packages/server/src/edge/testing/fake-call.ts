@@ -1,4 +1,13 @@
-import type { Block, Call, CallContext, VersionView, WorkRequest, WorkResult } from '@gimbal/core';
+import type {
+  Block,
+  Call,
+  CallContext,
+  PartOutput,
+  StreamPiece,
+  VersionView,
+  WorkRequest,
+  WorkResult,
+} from '@gimbal/core';
 import type { FakeArena } from './fake-arena.ts';
 
 /** A work that waits for the test to settle it. */
@@ -6,7 +15,11 @@ export interface FakeWork {
   readonly call: FakeCall;
   readonly request: WorkRequest;
   readonly onSettled: (result: WorkResult) => void;
+  readonly onPiece: ((piece: StreamPiece) => void) | undefined;
   settled: boolean;
+  /** Pieces that it was given, and those of them that its reader has taken. */
+  pieces: number;
+  taken: number;
 }
 
 /**
@@ -48,13 +61,17 @@ export class FakeCall implements Call {
     this.#arena.free(block);
   }
 
-  submit(request: WorkRequest, onSettled: (result: WorkResult) => void): void {
+  submit(
+    request: WorkRequest,
+    onSettled: (result: WorkResult) => void,
+    onPiece?: (piece: StreamPiece) => void,
+  ): void {
     this.#refuseWhenClosed('submit');
     for (const span of spansOf(request)) {
       if (!this.blocks.some((block) => block.span === span))
         this.#breach('submit of a span not reserved here');
     }
-    this.works.push({ call: this, request, onSettled, settled: false });
+    this.works.push({ call: this, request, onSettled, onPiece, settled: false, pieces: 0, taken: 0 });
   }
 
   close(): void {
@@ -63,6 +80,29 @@ export class FakeCall implements Call {
     for (const block of this.blocks) this.#arena.free(block);
     this.blocks.length = 0;
     for (const bytes of this.#outputs) bytes.fill(0xdd);
+  }
+
+  /** Gives a work a piece of its stream, unless the call is closed. */
+  give(work: FakeWork, output: PartOutput): void {
+    if (work.settled) this.#breach('a piece after the end');
+    if (this.closed) return;
+    let isTaken = false;
+    const piece: StreamPiece = {
+      index: work.pieces,
+      output,
+      byteLength: 1,
+      variant: this.version.spec.variants[0]?.name ?? 'default',
+      rung: 0,
+      degradedBecause: undefined,
+      queueMs: 0.5,
+      taken: () => {
+        if (isTaken) this.#breach('a piece taken twice');
+        isTaken = true;
+        work.taken += 1;
+      },
+    };
+    work.pieces += 1;
+    work.onPiece?.(piece);
   }
 
   /** Gives a work its result, unless the call is closed: then it is silent, as the host is. */

@@ -4,6 +4,7 @@ import {
   GimbalError,
   type InferencePort,
   type PartOutput,
+  STREAMED,
   type VersionState,
   type VersionStatistics,
   type VersionView,
@@ -119,10 +120,23 @@ export class FakeInference implements InferencePort {
   settleAll(): number {
     const works = this.waiting;
     for (const work of works) {
+      if (!this.failWith)
+        for (const piece of this.piecesOf(work)) if (work.onPiece) work.call.give(work, piece);
       // An earlier one of the same call may have ended it.
       if (!work.call.closed) work.call.settle(work, this.#resultOf(work));
     }
     return works.length;
+  }
+
+  /** What a work's model yields; nothing unless it streams. */
+  piecesOf({ call, request }: FakeWork): readonly PartOutput[] {
+    const model = this.#modelOf(call);
+    const pieces = model.stream?.(this.#tensorsOf(request)) ?? [];
+    return pieces.map(({ outputs, answer }) =>
+      request.want === 'tensors'
+        ? { kind: 'tensors', rows: 1, outputs: outputs.map(unaligned) }
+        : { kind: 'answer', json: new TextEncoder().encode(answer) },
+    );
   }
 
   /** Fails unless every call is closed exactly once, and no memory is out. */
@@ -138,16 +152,23 @@ export class FakeInference implements InferencePort {
     return this.versions.filter((version) => version.model.spec.model === model);
   }
 
-  #resultOf({ call, request }: FakeWork): WorkResult {
-    if (this.failWith) return { ok: false, error: this.failWith };
+  #modelOf(call: FakeCall): FakeModel {
     const version = this.versions.find(({ model }) => model.spec === call.version.spec);
     if (!version) throw new Error('a work of an unknown version');
+    return version.model;
+  }
+
+  #resultOf(work: FakeWork): WorkResult {
+    if (this.failWith) return { ok: false, error: this.failWith };
+    const { call, request, onPiece } = work;
+    const model = this.#modelOf(call);
+    const gathered = onPiece ? [STREAMED] : this.piecesOf(work);
     return {
       ok: true,
       variant: call.version.spec.variants[0]?.name ?? 'default',
       rung: 0,
       batchRows: request.rows,
-      parts: this.#partsOf(version.model, request),
+      parts: model.stream ? gathered : this.#partsOf(model, request),
       timings: { queueMs: 0.5, batchMs: 0.25, preprocessMs: 0, inferMs: 2, postprocessMs: 0 },
     };
   }

@@ -15,6 +15,14 @@ export interface FakeModel {
   compute(inputs: readonly FakeTensor[]): readonly FakeTensor[];
   /** JSON members of a task's answer, without braces, from one encoded input or the raw tensors' JSON. */
   answer(encoded: Uint8Array, parameters: { topK: number; threshold: number }): string;
+  /** Of a model that streams, in place of the two above: what it yields. */
+  stream?(inputs: readonly FakeTensor[]): readonly FakePiece[];
+}
+
+/** One piece as raw outputs, and as JSON members. */
+export interface FakePiece {
+  readonly outputs: readonly FakeTensor[];
+  readonly answer: string;
 }
 
 export function aTensorSpec(
@@ -86,6 +94,37 @@ export function anEchoModel(
       ...parts.spec,
     }),
   });
+}
+
+/** BYTES in, its words out, one piece each: "text" becomes "token". */
+export function aWordsModel(name = 'words', parts: Partial<VersionSpec> = {}): FakeModel {
+  return aFakeModel({
+    spec: aVersionSpec({
+      model: name,
+      signature: {
+        inputs: [aTensorSpec('text_input', 'BYTES', [1])],
+        outputs: [aTensorSpec('text_output', 'BYTES', [1])],
+        batchAxis: 'none',
+        streams: true,
+      },
+      ...parts,
+    }),
+    stream: ([text]) =>
+      Buffer.from(text?.bytes.subarray(4) ?? [])
+        .toString()
+        .split(' ')
+        .map((word) => ({
+          outputs: [{ bytes: aText(word), shape: [1] }],
+          answer: `"outputs":{"text_output":[${JSON.stringify(word)}]}`,
+        })),
+  });
+}
+
+function aText(text: string): Uint8Array {
+  const bytes = Buffer.alloc(4 + Buffer.byteLength(text));
+  bytes.writeUInt32LE(bytes.length - 4);
+  bytes.write(text, 4);
+  return bytes;
 }
 
 /** Triton's `simple`: INPUT0 and INPUT1 of 16 INT32, their sum and difference. */

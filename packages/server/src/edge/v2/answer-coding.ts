@@ -1,4 +1,5 @@
 import { deflate, gzip } from 'node:zlib';
+import { qualityOf } from '../front/accept-quality.ts';
 
 /** What an answer may be compressed with; only inference answers are, as Triton has it. */
 export type AnswerCoding = 'identity' | 'gzip' | 'deflate';
@@ -26,11 +27,4 @@ export function compress(
   onDone: (error: Error | null, body: Uint8Array) => void,
 ): void {
   (coding === 'gzip' ? gzip : deflate)(Buffer.concat(pieces), onDone);
-}
-
-function qualityOf(parameters: readonly string[]): number {
-  const given = parameters.find((parameter) => parameter.startsWith('q='));
-  if (given === undefined) return 1;
-  const quality = Number(given.slice(2));
-  return Number.isFinite(quality) ? quality : 0;
 }
