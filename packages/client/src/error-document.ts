@@ -44,6 +44,8 @@ export const FINAL_CODES: readonly string[] = [
   'BODY_TIMEOUT',
   'DEADLINE_EXCEEDED',
   'MODEL_FAULT',
+  'STREAM_INTERRUPTED',
+  'STREAM_LIMIT',
   'CANCELLED',
   'UNSUPPORTED',
   'INTERNAL',
